@@ -1,0 +1,219 @@
+//! The command line.
+
+use crate::counts::Counts;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use harness::Target;
+use harness::machine::topology::Pin;
+use std::path::PathBuf;
+use std::time::Duration;
+use vfs_api::{Info, TaskMode};
+
+/// Measure how a file system's open/close path scales with CPUs.
+#[derive(Debug, Parser)]
+#[command(name = "vfscale", version, about, long_about = None, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 2 usage, 3 the run failed (nothing of it is shown), 4 refused before the start, 130 interrupted \
+(what was measured is shown, marked as partial).";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure workloads and show how they scale
+    Run(RunArgs),
+    /// List workloads and targets
+    List(ListArgs),
+    /// Say what this machine can and cannot do
+    Doctor(DoctorArgs),
+    /// Remove what runs left behind that could not clean up themselves
+    Clean(CleanArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct RunArgs {
+    /// Workloads (see: vfscale list workloads) [default: open_close]
+    #[arg(value_name = "WORKLOAD", value_parser = workload)]
+    pub(crate) workloads: Vec<&'static Info>,
+
+    /// Where to run them; may be given several times
+    #[arg(long = "on", value_name = "TARGET", default_value = "dir:.")]
+    pub(crate) targets: Vec<Target>,
+
+    /// Task counts: 1,2,4 or 1..8 or max (all usable CPUs) or 50% of them [default: powers of two up to max]
+    #[arg(long, value_name = "COUNTS")]
+    pub(crate) tasks: Option<Counts>,
+
+    /// How tasks are made: a process each, or threads of one process
+    #[arg(long, value_name = "MODE", value_enum, value_delimiter = ',', default_value = "process")]
+    pub(crate) mode: Vec<Mode>,
+
+    /// How tasks are put on CPUs: one per core first, siblings side by side, round the sockets, or not at all
+    #[arg(long, value_name = "ORDER", default_value = "cores")]
+    #[arg(value_parser = PossibleValuesParser::new(Pin::ALL.map(Pin::name)).map(pin))]
+    pub(crate) pin: Pin,
+
+    /// Budget of the whole command, shared by everything that was asked for
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) time: Duration,
+
+    /// Stop as soon as every 95 % interval is this narrow (to either side)
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) precision: Option<f64>,
+
+    /// Length of one measurement of one task count [default: 10ms; longer with more tasks than CPUs]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) slice: Option<Duration>,
+
+    /// Measure exactly so many rounds (a round is one slice of each task count), whatever --time says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) rounds: Option<u32>,
+
+    /// Seed of the random order of slices [default: random; it is in the record]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// How to show the result
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
+    pub(crate) format: &'static report::Format,
+
+    /// Write the result to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Show start skew, context switches, rounds and the conditions as well
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// What to list [default: both]
+    #[arg(value_enum)]
+    pub(crate) what: Option<ListWhat>,
+
+    /// text or json
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    pub(crate) format: ListFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListWhat {
+    Workloads,
+    Targets,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// A directory that is to be measured
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// The directory that was measured (PATH of dir:PATH)
+    pub(crate) dir: PathBuf,
+
+    /// Remove also what a run on another machine or in another container has marked; be sure that it has ended
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// `--mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    Process,
+    Thread,
+}
+
+impl From<Mode> for TaskMode {
+    fn from(mode: Mode) -> TaskMode {
+        match mode {
+            Mode::Process => TaskMode::Process,
+            Mode::Thread => TaskMode::Thread,
+        }
+    }
+}
+
+/// A mistake that clap cannot see, for it takes the machine or two arguments together to see it.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+fn workload(name: &str) -> Result<&'static Info, String> {
+    workloads::find(name).ok_or_else(|| {
+        let names: Vec<&str> = workloads::ALL.iter().map(|info| info.name).collect();
+        format!("there is no such workload; there are: {}", names.join(", "))
+    })
+}
+
+fn format(name: &str) -> Result<&'static report::Format, String> {
+    report::Format::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = report::FORMATS.iter().map(|format| format.name).collect();
+        format!("there are: {}", names.join(", "))
+    })
+}
+
+fn pin(name: String) -> Pin {
+    name.parse().expect("clap lets only the names of Pin::ALL through")
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if time < Duration::from_millis(1) => Err("at least 1ms".into()),
+        Ok(time) if time > Duration::from_secs(7 * 24 * 3600) => Err("at most 7days".into()),
+        Ok(time) => Ok(time),
+        Err(error) => Err(format!("{error}; write 10s, 500ms or 2m")),
+    }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
+        _ => Err("write a share between 0 and 100, like 1%".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_and_shares_are_read_or_explained() {
+        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("100ms"), Ok(Duration::from_millis(100)));
+        assert!(duration("10").unwrap_err().contains("write 10s"));
+        assert!(duration("0s").is_err());
+        assert!(duration("-1s").is_err());
+        assert_eq!(percent("1%"), Ok(0.01));
+        assert_eq!(percent("0.5"), Ok(0.005));
+        for wrong in ["0%", "-1%", "x", "100%", "nan", "inf%"] {
+            assert!(percent(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The `vfscale` program: arguments → plan → run → show.
+//!
+//! Exit codes: 0 done, 2 usage, 3 the run failed, 4 refused by the preflight, 130 interrupted.
+
+mod args;
+mod clean;
+mod counts;
+mod doctor;
+mod list;
+mod output;
+mod progress;
+mod run;
+
+use args::{Cli, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exit {
+    Done = 0,
+    Usage = 2,
+    Failed = 3,
+    Refused = 4,
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+fn main() -> ExitCode {
+    // The budget of a run counts from here.
+    let began = std::time::Instant::now();
+    // clap exits with 2 by itself when it does not understand.
+    let cli = Cli::parse();
+    let exit = match cli.command {
+        Command::Run(args) => run::run(&args, began),
+        Command::List(args) => list::list(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Clean(args) => clean::clean(&args),
+    };
+    match exit {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            eprintln!("vfscale: {error:#}");
+            exit_of(&error).into()
+        }
+    }
+}
+
+/// A refusal has its own exit code; every other error means that there is no result.
+fn exit_of(error: &anyhow::Error) -> Exit {
+    if error.is::<args::Usage>() {
+        Exit::Usage
+    } else if error.downcast_ref::<harness::Error>().is_some_and(harness::Error::is_refusal) {
+        Exit::Refused
+    } else {
+        Exit::Failed
+    }
+}

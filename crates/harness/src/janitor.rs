@@ -1,0 +1,130 @@
+//! The process that removes the run's directories, however the run ends.
+//!
+//! It is forked before the first directory is made, has its own session (so that neither Ctrl-C nor a SIGKILL to the run's
+//! process group reaches it) and waits for the end of a pipe whose other end the conductor and all tasks hold. The end comes
+//! when the last of them is gone, by return, crash or SIGKILL; then nobody makes files any more, and it removes what it was
+//! told of. The normal end is the same: the conductor lets go of the pipe and waits for the janitor.
+
+use crate::error::Error;
+use crate::interrupt::leave_to_conductor;
+use crate::rundir;
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, WaitId, WaitIdOptions};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a directory that does not want to go is tried again.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The conductor's side.
+pub(crate) struct Janitor {
+    pid: Pid,
+    /// Held by every task too, on purpose: see the module's header.
+    told: Option<File>,
+    dirs: Vec<PathBuf>,
+}
+
+impl Janitor {
+    /// Forks it. The calling process must have a single thread.
+    ///
+    /// # Errors
+    /// No pipe or no process.
+    pub(crate) fn start() -> Result<Janitor, Error> {
+        let (listen, tell) = rustix::pipe::pipe().map_err(|e| Error::os("pipe", e))?;
+        // SAFETY: one thread; the child only runs `janitor` and leaves by _exit.
+        match unsafe { libc::fork() } {
+            -1 => Err(Error::Fork(std::io::Error::last_os_error())),
+            0 => {
+                drop(tell);
+                leave_to_conductor();
+                let status = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| janitor(listen)));
+                // SAFETY: ends the child without the parent's exit handlers.
+                unsafe { libc::_exit(i32::from(!matches!(status, Ok(true)))) }
+            }
+            pid => Ok(Janitor {
+                pid: Pid::from_raw(pid).expect("fork answers a pid above 0 in the parent"),
+                told: Some(File::from(tell)),
+                dirs: Vec::new(),
+            }),
+        }
+    }
+
+    /// Makes a marked directory, after the janitor was told of it.
+    ///
+    /// # Errors
+    /// What mkdir(2) and the writing of the marker say.
+    pub(crate) fn make_dir(&mut self, dir: &Path) -> std::io::Result<()> {
+        let mut message = dir.as_os_str().as_bytes().to_vec();
+        message.push(0);
+        if let Some(pipe) = &mut self.told {
+            pipe.write_all(&message)?;
+        }
+        self.dirs.push(dir.to_owned());
+        rundir::create(dir)
+    }
+
+    /// Lets it clean up and waits until it has. All tasks must be gone.
+    ///
+    /// # Errors
+    /// A directory is still there.
+    pub(crate) fn finish(mut self) -> Result<(), Error> {
+        self.clean_up()
+    }
+
+    fn clean_up(&mut self) -> Result<(), Error> {
+        if self.told.take().is_none() {
+            return Ok(());
+        }
+        // Its status says no more than the look below.
+        let _ = rustix::process::waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED);
+        for dir in &self.dirs {
+            // It does nothing where the janitor has done its work; it does the work if somebody has killed the janitor.
+            if rundir::remove(dir).is_err() {
+                let parent = dir.parent().unwrap_or(dir).to_owned();
+                return Err(Error::Left { left: dir.clone(), parent });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Janitor {
+    fn drop(&mut self) {
+        // On the way out of an error that is worth more than this one.
+        let _ = self.clean_up();
+    }
+}
+
+/// The janitor's own life. True if nothing is left.
+fn janitor(listen: OwnedFd) -> bool {
+    // Failure means that it leads a session already: as good.
+    let _ = rustix::process::setsid();
+    // Out of every directory, lest a file system stay busy, and off the terminal or pipe of the run's output: who reads it to
+    // its end shall not wait for us.
+    let _ = rustix::process::chdir("/");
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&null);
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stderr(&null);
+    }
+    let mut told = Vec::new();
+    // An error here is an end as well.
+    let _ = File::from(listen).read_to_end(&mut told);
+    let dirs: Vec<PathBuf> = told
+        .split(|byte| *byte == 0)
+        .filter(|path| !path.is_empty())
+        .map(|path| PathBuf::from(OsString::from_vec(path.to_vec())))
+        .collect();
+    let since = Instant::now();
+    loop {
+        let left = dirs.iter().filter(|dir| rundir::remove(dir).is_err()).count();
+        if left == 0 || since.elapsed() > PATIENCE {
+            return left == 0;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

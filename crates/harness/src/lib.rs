@@ -1,0 +1,30 @@
+//! The harness: it makes tasks, gives them slices and takes down what they did.
+//!
+//! A run is planned ([`Plan`]), checked against the machine (preflight), and carried out ([`run`]): tasks are made once, pinned
+//! and kept; slices of all curves and task counts follow each other in random order inside rounds, so that drift hits all
+//! alike. The process that called [`run`] is the conductor: it sleeps while a slice lasts. A janitor process removes the run's
+//! directory, however the run ends.
+
+mod bench;
+mod clock;
+mod crew;
+mod dir;
+mod error;
+mod interrupt;
+mod janitor;
+pub mod machine;
+mod preflight;
+mod proc_stat;
+mod run;
+mod rundir;
+mod shared;
+mod target;
+mod task;
+
+pub use bench::{Bench, FailedOn, Outcome, Runner, on_dir};
+pub use dir::Dir;
+pub use error::{Error, Who};
+pub use interrupt::Interrupt;
+pub use run::{CurveRequest, Measured, Plan, Progress, Request, run};
+pub use rundir::{Found, Owner, find as find_leftovers, remove_leftover};
+pub use target::{KINDS, Kind, NoTarget, Target};

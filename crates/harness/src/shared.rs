@@ -1,0 +1,220 @@
+//! The memory that the conductor and the tasks share: anonymous, inherited over fork, one padded line per task.
+//!
+//! It is never a file, so that nothing of the tool's own touches the file system under test (will-it-scale keeps its counters
+//! in a file in /tmp, and write faults of its pages show in its results). A task writes its line once per slice, after the
+//! measured loop; in the loop itself it only reads [`Control::stop`], which nobody writes until the slice is over.
+
+use crossbeam_utils::CachePadded;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use std::ffi::CStr;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::SeqCst};
+use vfs_api::{Call, Cause, Errno, Failure};
+
+/// What the conductor tells the tasks, and the barrier. Every field on a line of its own: they are written by different
+/// parties at different moments of a slice.
+#[derive(Default)]
+pub(crate) struct Control {
+    /// Which curve the next slice measures.
+    pub(crate) curve: CachePadded<AtomicU32>,
+    /// How many tasks take part in it.
+    pub(crate) tasks: CachePadded<AtomicU32>,
+    /// 1 if there are more tasks than CPUs: then nobody spins at the barrier, and waiting for a CPU counts as time.
+    pub(crate) crowded: CachePadded<AtomicU32>,
+    /// Tasks that have reached the barrier.
+    pub(crate) arrived: CachePadded<AtomicU32>,
+    /// Number of the last slice whose barrier is open; a futex.
+    pub(crate) open: CachePadded<AtomicU32>,
+    /// CLOCK_MONOTONIC when it opened, nanoseconds.
+    pub(crate) opened_ns: CachePadded<AtomicU64>,
+    /// 0 while the slice lasts.
+    pub(crate) stop: CachePadded<AtomicU32>,
+    /// Counts what the conductor waits for (a task is ready, a task is done); a futex.
+    pub(crate) done: CachePadded<AtomicU32>,
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum State {
+    /// Being made.
+    Starting = 0,
+    /// Waits for a slice, or is in one.
+    Ready = 1,
+    /// A call of its failed; [`Slot::failure`] says which.
+    Failed = 2,
+}
+
+/// One task's line.
+pub(crate) struct Slot {
+    /// Number of the slice the task shall take part in, or [`QUIT`]; a futex.
+    pub(crate) wake: AtomicU32,
+    /// Kernel thread id.
+    pub(crate) tid: AtomicU32,
+    state: AtomicU32,
+    pub(crate) ops: AtomicU64,
+    pub(crate) start_ns: AtomicU64,
+    pub(crate) elapsed_ns: AtomicU64,
+    pub(crate) user_ns: AtomicU64,
+    pub(crate) sys_ns: AtomicU64,
+    pub(crate) vcsw: AtomicU64,
+    pub(crate) ivcsw: AtomicU64,
+    pub(crate) cpu: [AtomicU32; 2],
+    failed_curve: AtomicU32,
+    failed_call: AtomicU8,
+    /// errno, or 0 for a short transfer.
+    failed_errno: AtomicU32,
+    failed_path: [AtomicU8; PATH_BYTES],
+}
+
+/// In [`Slot::wake`]: end now. No slice has this number, they are counted from 1 and would take years to come here.
+pub(crate) const QUIT: u32 = u32::MAX;
+
+/// Longest path an error message can name in full.
+const PATH_BYTES: usize = 512;
+
+/// A failure as a task left it.
+pub(crate) struct Left {
+    pub(crate) curve: usize,
+    pub(crate) failure: Failure,
+    pub(crate) path: String,
+}
+
+impl Slot {
+    pub(crate) fn state(&self) -> State {
+        match self.state.load(SeqCst) {
+            0 => State::Starting,
+            1 => State::Ready,
+            _ => State::Failed,
+        }
+    }
+
+    pub(crate) fn set_ready(&self) {
+        self.state.store(State::Ready as u32, SeqCst);
+    }
+
+    /// Leaves the failure for the conductor, who is another process.
+    pub(crate) fn fail(&self, curve: usize, failure: Failure, path: &CStr) {
+        let errno = match failure.cause {
+            Cause::Errno(errno) => errno.raw_os_error() as u32,
+            Cause::Short => 0,
+        };
+        self.failed_curve.store(curve as u32, SeqCst);
+        self.failed_call.store(failure.call as u8, SeqCst);
+        self.failed_errno.store(errno, SeqCst);
+        let bytes = path.to_bytes();
+        for (to, from) in self.failed_path.iter().zip(bytes.iter().chain(std::iter::repeat(&0))) {
+            to.store(*from, SeqCst);
+        }
+        self.state.store(State::Failed as u32, SeqCst);
+    }
+
+    /// What [`Slot::fail`] left, if it did.
+    pub(crate) fn failure(&self) -> Option<Left> {
+        if self.state() != State::Failed {
+            return None;
+        }
+        let call = Call::from_number(self.failed_call.load(SeqCst))?;
+        let cause = match self.failed_errno.load(SeqCst) {
+            0 => Cause::Short,
+            errno => Cause::Errno(Errno::from_raw_os_error(errno as i32)),
+        };
+        let bytes: Vec<u8> =
+            self.failed_path.iter().map(|b| b.load(SeqCst)).take_while(|b| *b != 0).collect();
+        let mut path = String::from_utf8_lossy(&bytes).into_owned();
+        if bytes.len() == PATH_BYTES {
+            path.push_str("...");
+        }
+        Some(Left {
+            curve: self.failed_curve.load(SeqCst) as usize,
+            failure: Failure { call, cause },
+            path,
+        })
+    }
+}
+
+/// The mapping: one [`Control`], then one [`Slot`] per task.
+pub(crate) struct Shared {
+    base: NonNull<Control>,
+    tasks: usize,
+}
+
+// SAFETY: all fields behind the pointer are atomics, and the mapping lives until the value is dropped.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    const fn bytes(tasks: usize) -> usize {
+        size_of::<CachePadded<Control>>() + tasks * size_of::<CachePadded<Slot>>()
+    }
+
+    /// Maps zeroed memory for `tasks` tasks.
+    ///
+    /// # Errors
+    /// ENOMEM and what else mmap(2) says.
+    pub(crate) fn new(tasks: usize) -> rustix::io::Result<Shared> {
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice aliases nothing.
+        let base = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                Self::bytes(tasks),
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+            )?
+        };
+        let base = NonNull::new(base.cast()).expect("mmap answers no null pointer");
+        Ok(Shared { base, tasks })
+    }
+
+    pub(crate) fn control(&self) -> &Control {
+        // SAFETY: the mapping begins with a Control, is page-aligned, and zero bytes are valid atomics.
+        unsafe { self.base.as_ref() }
+    }
+
+    pub(crate) fn slots(&self) -> &[CachePadded<Slot>] {
+        // SAFETY: `tasks` slots follow the padded Control (whose size keeps the alignment of 128), and zero bytes are valid.
+        unsafe {
+            let first = self.base.cast::<u8>().add(size_of::<CachePadded<Control>>()).cast();
+            std::slice::from_raw_parts(first.as_ptr(), self.tasks)
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping made in `new`, and no reference outlives `self`. A failure could only leak it.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), Self::bytes(self.tasks)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_tasks_share_a_line() {
+        let shared = Shared::new(3).unwrap();
+        let at: Vec<usize> = shared.slots().iter().map(|s| &raw const **s as usize).collect();
+        assert!(at.iter().all(|a| a % 128 == 0));
+        assert!(at.windows(2).all(|w| w[1] - w[0] >= size_of::<Slot>()));
+        let control_end = shared.control() as *const Control as usize + size_of::<Control>();
+        assert!(at[0] >= control_end);
+    }
+
+    #[test]
+    fn a_failure_arrives_as_it_was_left() {
+        let shared = Shared::new(1).unwrap();
+        let slot = &shared.slots()[0];
+        assert!(slot.failure().is_none());
+        slot.fail(3, Failure::new(Call::Open, Errno::NOSPC), c"/mnt/x/f0");
+        let left = slot.failure().unwrap();
+        assert_eq!((left.curve, left.path.as_str()), (3, "/mnt/x/f0"));
+        assert_eq!(left.failure, Failure::new(Call::Open, Errno::NOSPC));
+
+        slot.fail(0, Failure { call: Call::Write, cause: Cause::Short }, c"/y");
+        let left = slot.failure().unwrap();
+        assert_eq!(left.path, "/y", "nothing of the longer path before it");
+        assert_eq!(left.failure.cause, Cause::Short);
+    }
+}

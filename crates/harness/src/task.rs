@@ -1,0 +1,174 @@
+//! A task's life: pinned, prepared, then one slice after the other until it is told to end.
+
+use crate::bench::{Bench, FailedOn, Runner};
+use crate::clock::{Usage, now_ns};
+use crate::machine;
+use crate::shared::{QUIT, Shared};
+use rustix::thread::futex;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use vfs_api::{Call, Failure};
+
+/// A batch takes about this long, so that a slice ends in time and the stop flag costs nothing.
+const BATCH_NS: u64 = 50_000;
+/// More than this many operations per look at the flag save nothing any more.
+const BATCH_MAX: u64 = 64;
+/// Looks at the barrier before a task sleeps at it: some milliseconds, far more than a task on its own CPU ever waits.
+const SPINS: u32 = 200_000;
+
+/// Sleeps until `word` is not `old`; wakes at once if it is not now. May wake for nothing.
+///
+/// Shared between processes, so not FUTEX_PRIVATE.
+pub(crate) fn sleep_while(word: &AtomicU32, old: u32, timeout: Option<std::time::Duration>) {
+    let timeout = timeout.map(|t| rustix::time::Timespec {
+        tv_sec: t.as_secs() as i64,
+        tv_nsec: i64::from(t.subsec_nanos()),
+    });
+    // Every outcome (woken, changed, signal, time-out) means: look again.
+    let _ = futex::wait(word, futex::Flags::empty(), old, timeout.as_ref());
+}
+
+/// Wakes everybody who sleeps on `word`.
+pub(crate) fn wake_all(word: &AtomicU32) {
+    // Waking fails only for an address that is not mapped.
+    let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
+}
+
+/// A task of a curve and how many operations it does between looks at the flag.
+struct Prepared {
+    runner: Box<dyn Runner>,
+    batch: u64,
+}
+
+/// Runs task `id` until it is told to quit. `cpu`: where to pin it.
+pub(crate) fn serve(shared: &Shared, id: usize, cpu: Option<u32>, benches: &[Box<dyn Bench>]) {
+    let slot = &shared.slots()[id];
+    let control = shared.control();
+    slot.tid.store(rustix::thread::gettid().as_raw_nonzero().get() as u32, SeqCst);
+    let mut tasks = match prepare(id, cpu, benches) {
+        Ok(tasks) => tasks,
+        Err((curve, failed)) => {
+            slot.fail(curve, failed.failure, &failed.path);
+            report_done(shared);
+            return;
+        }
+    };
+    slot.set_ready();
+    report_done(shared);
+
+    let mut number = 0;
+    let mut here = None;
+    loop {
+        while slot.wake.load(SeqCst) == number {
+            sleep_while(&slot.wake, number, None);
+        }
+        number = slot.wake.load(SeqCst);
+        if number == QUIT {
+            return;
+        }
+        let curve = control.curve.load(SeqCst) as usize;
+        if here != Some(curve) {
+            // In thread mode all tasks do it, with the same result: threads share their working directory.
+            if let Err(errno) = rustix::process::chdir(benches[curve].dir()) {
+                slot.fail(curve, Failure::new(Call::Chdir, errno), benches[curve].dir());
+                report_done(shared);
+                return;
+            }
+            here = Some(curve);
+        }
+        slice(shared, id, number, curve, &mut tasks[curve]);
+        if slot.failure().is_some() {
+            return;
+        }
+    }
+}
+
+fn prepare(
+    id: usize,
+    cpu: Option<u32>,
+    benches: &[Box<dyn Bench>],
+) -> Result<Vec<Prepared>, (usize, FailedOn)> {
+    if let Some(cpu) = cpu {
+        // The CPU was usable a moment ago; if it has gone offline since, the task runs where the kernel lets it, and the
+        // conductor sees that in the samples.
+        let _ = machine::affinity::pin_self_to(cpu);
+    }
+    let prepare = |(curve, bench): (usize, &Box<dyn Bench>)| match bench.task(id) {
+        Ok(runner) => Ok(Prepared { runner, batch: 1 }),
+        Err(failed) => Err((curve, failed)),
+    };
+    benches.iter().enumerate().map(prepare).collect()
+}
+
+/// One slice: barrier, loop, results.
+fn slice(shared: &Shared, id: usize, number: u32, curve: usize, task: &mut Prepared) {
+    let control = shared.control();
+    let slot = &shared.slots()[id];
+    let crowded = control.crowded.load(SeqCst) != 0;
+    pass_barrier(shared, number, crowded);
+    let opened = control.opened_ns.load(SeqCst);
+
+    let cpu_before = machine::affinity::current_cpu();
+    let before = Usage::of_this_thread();
+    let start = now_ns();
+    let outcome = task.runner.run(&control.stop, task.batch as u32);
+    let end = now_ns();
+    let used = Usage::of_this_thread().since(before);
+    let cpu_after = machine::affinity::current_cpu();
+
+    // With a CPU of its own a task's time runs from its own start. Where tasks take turns, time spent waiting for the CPU
+    // is part of the price: counted from its own start, each would claim the CPU for itself and their sum would be too high.
+    let from = if crowded { opened } else { start };
+    slot.ops.store(outcome.ops, SeqCst);
+    slot.start_ns.store(start.saturating_sub(opened), SeqCst);
+    slot.elapsed_ns.store(end.saturating_sub(from), SeqCst);
+    slot.user_ns.store(used.user_ns, SeqCst);
+    slot.sys_ns.store(used.sys_ns, SeqCst);
+    slot.vcsw.store(used.vcsw, SeqCst);
+    slot.ivcsw.store(used.ivcsw, SeqCst);
+    slot.cpu[0].store(cpu_before, SeqCst);
+    slot.cpu[1].store(cpu_after, SeqCst);
+    if let Some(failure) = outcome.failure {
+        slot.fail(curve, failure, task.runner.path());
+        control.stop.store(1, SeqCst);
+    }
+    if outcome.ops > 0 {
+        let per_op = (end - start) / outcome.ops;
+        task.batch = (BATCH_NS / per_op.max(1)).clamp(1, BATCH_MAX);
+    }
+    report_done(shared);
+}
+
+/// Waits until all tasks of the slice are here. The last one opens the barrier, so that the conductor need not run.
+fn pass_barrier(shared: &Shared, number: u32, crowded: bool) {
+    let control = shared.control();
+    if control.arrived.fetch_add(1, SeqCst) + 1 == control.tasks.load(SeqCst) {
+        control.opened_ns.store(now_ns(), SeqCst);
+        control.open.store(number, SeqCst);
+        wake_all(&control.open);
+        return;
+    }
+    let mut spins = if crowded { 0 } else { SPINS };
+    loop {
+        let open = control.open.load(SeqCst);
+        if open == number {
+            return;
+        }
+        if spins > 0 {
+            spins -= 1;
+            std::hint::spin_loop();
+        } else {
+            sleep_while(&control.open, open, None);
+        }
+    }
+}
+
+/// Tells the conductor that one more task is where it waits for it to be.
+///
+/// It wakes at every task only while the crew is being made; in a slice the last one alone is worth waking for.
+pub(crate) fn report_done(shared: &Shared) {
+    let control = shared.control();
+    let done = control.done.fetch_add(1, SeqCst) + 1;
+    if done >= control.tasks.load(SeqCst) {
+        wake_all(&control.done);
+    }
+}

@@ -1,0 +1,49 @@
+//! What is said about a curve in words: its heading and its verdict.
+
+use results::{Curve, Run};
+
+/// "open_close on dir:/mnt/x (ext4), process mode, pinned by cores", with each name passed through `name`.
+pub(crate) fn heading(run: &Run, curve: &Curve, name: impl Fn(&str) -> String) -> String {
+    let fs = run.host.fs.iter().find(|mount| mount.target == curve.target);
+    let fs = fs.map(|mount| format!(" ({})", name(&mount.fs_type))).unwrap_or_default();
+    let pin = match run.plan.pin.as_str() {
+        "none" => "not pinned".to_owned(),
+        pin => format!("pinned by {}", name(pin)),
+    };
+    format!(
+        "{} on {}{fs}, {} mode, {pin}",
+        name(&curve.workload),
+        name(&curve.target),
+        name(&curve.mode)
+    )
+}
+
+/// The names of the curves in a legend: the workload, and of target and mode what tells them apart.
+pub(crate) fn labels(curves: &[Curve]) -> Vec<String> {
+    let differ = |part: fn(&Curve) -> &str| curves.windows(2).any(|w| part(&w[0]) != part(&w[1]));
+    let (targets, modes) = (differ(|curve| &curve.target), differ(|curve| &curve.mode));
+    let label = |curve: &Curve| {
+        let target = if targets { format!(" on {}", curve.target) } else { String::new() };
+        let mode = if modes { format!(" ({} mode)", curve.mode) } else { String::new() };
+        format!("{}{target}{mode}", curve.workload)
+    };
+    curves.iter().map(label).collect()
+}
+
+/// One sentence a curve; with several curves each begins with the curve's label. Curves without a point have none.
+pub(crate) fn sentences(run: &Run, name: impl Fn(&str) -> String) -> Vec<String> {
+    let cpus = u32::try_from(run.host.cpus.len()).unwrap_or(u32::MAX);
+    let labels = labels(&run.curves);
+    let measured = run.curves.iter().zip(labels).filter(|(curve, _)| !curve.points.is_empty());
+    measured
+        .map(|(curve, label)| format!("{} {}", name(&label), curve.shape(cpus).sentence()))
+        .collect()
+}
+
+/// "PARTIAL: interrupted after 3 of 40 rounds", if it was.
+pub(crate) fn partial(run: &Run) -> Option<String> {
+    let plan = &run.plan;
+    plan.partial.then(|| {
+        format!("PARTIAL: interrupted after {} of {} rounds", plan.rounds, plan.planned_rounds)
+    })
+}

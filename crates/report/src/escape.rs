@@ -1,0 +1,104 @@
+//! Names come from outside (paths, mount options, argv) and may hold anything; a terminal must not obey them.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// True for what would move the cursor, change the terminal's state or the order of what is read: control characters, line
+/// and paragraph separators, and the marks that turn the direction of writing.
+pub(crate) fn is_unprintable(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// `text` on one line, as Rust or C would write it in a literal: newline as `\n`, escape as `\x1b`. A backslash stays as it is,
+/// so that an ordinary path can be copied from the report.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unprintable) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if !is_unprintable(c) => out.push(c),
+            c if u32::from(c) < 0x100 => {
+                write!(out, "\\x{:02x}", u32::from(c)).expect("to a String")
+            }
+            c => write!(out, "\\u{{{:x}}}", u32::from(c)).expect("to a String"),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// `text` as running Markdown text that shows exactly these characters. An underscore inside a word means nothing in
+/// CommonMark and stays bare, for the names of workloads are full of them.
+pub(crate) fn markdown(text: &str) -> String {
+    let text = plain(text);
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut before = ' ';
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let in_word = before.is_alphanumeric() && chars.peek().is_some_and(|c| c.is_alphanumeric());
+        let special = matches!(c, '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '&' | '|' | '~' | '#');
+        if special || (c == '_' && !in_word) {
+            out.push('\\');
+        }
+        out.push(c);
+        before = c;
+    }
+    out
+}
+
+/// `text` as a Markdown code span; the fence is longer than any run of backticks inside.
+pub(crate) fn markdown_code(text: &str) -> String {
+    let text = plain(text);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let pad =
+        if text.starts_with('`') || text.ends_with('`') || text.is_empty() { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown_not_sent() {
+        let cases = [
+            ("/mnt/a b", "/mnt/a b"),
+            ("/mnt/\u{e4}\u{6f22}", "/mnt/\u{e4}\u{6f22}"),
+            ("a\nb\tc\r", "a\\nb\\tc\\r"),
+            ("\u{1b}[31m", "\\x1b[31m"),
+            ("\u{7f}\u{9b}", "\\x7f\\x9b"),
+            ("a\u{202e}b", "a\\u{202e}b"),
+            ("dev\\x2dsda", "dev\\x2dsda"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(plain(text), expected);
+        }
+    }
+
+    #[test]
+    fn markdown_shows_the_same_characters() {
+        let cases = [
+            ("open_close", "open_close"),
+            ("_x_", "\\_x\\_"),
+            ("a|b*c", "a\\|b\\*c"),
+            ("<b>\n", "\\<b\\>\\\\n"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(markdown(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_code_span_holds_backticks() {
+        let cases = [("x", "`x`"), ("a`b", "``a`b``"), ("``", "``` `` ```"), ("", "`  `")];
+        for (text, expected) in cases {
+            assert_eq!(markdown_code(text), expected);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Runs with fixed numbers for the tests.
+
+use crate::Style;
+use results::{Cpu, Curve, Host, Mount, Plan, Point, Quota, Run, Sample, Topology, Warning};
+
+/// Every mix of choices, at a narrow and a usual width.
+pub(crate) fn styles() -> Vec<Style> {
+    let mut styles = Vec::new();
+    for width in [20, 72] {
+        for bits in 0..8 {
+            let style = Style {
+                colour: bits & 1 != 0,
+                unicode: bits & 2 != 0,
+                width,
+                verbose: bits & 4 != 0,
+            };
+            styles.push(style);
+        }
+    }
+    styles
+}
+
+/// An uneventful slice of 10 ms.
+pub(crate) fn sample(round: u32, task: u32, ops: u64) -> Sample {
+    Sample {
+        round,
+        task,
+        ops,
+        start_ns: 900 + 700 * u64::from(task) + 100 * u64::from(round),
+        elapsed_ns: 10_000_000,
+        user_ns: 1_500_000,
+        sys_ns: 8_400_000,
+        vcsw: 0,
+        ivcsw: u64::from(task % 2),
+        cpu: [task, task],
+    }
+}
+
+/// A point without samples.
+pub(crate) fn summary(tasks: u32, ops_per_s: f64) -> Point {
+    Point {
+        tasks,
+        cpus: (0..tasks.min(8)).collect(),
+        ops_per_s,
+        ci95: Some([ops_per_s * 0.991, ops_per_s * 1.009]),
+        usecs_per_op: 1e6 / ops_per_s,
+        usecs_per_op_task: f64::from(tasks) * 1e6 / ops_per_s,
+        real_s: 0.08,
+        user_s: 0.012,
+        sys_s: 0.0672,
+        speedup: None,
+        efficiency: None,
+        fairness: 0.987,
+        samples: Vec::new(),
+    }
+}
+
+/// A curve of such points; the speed-up is against the first one.
+pub(crate) fn curve(workload: &str, rates: &[(u32, f64)]) -> Curve {
+    let point = |&(tasks, rate): &(u32, f64)| {
+        let speedup = rates.first().filter(|(first, _)| *first == 1).map(|(_, one)| rate / one);
+        let efficiency = speedup.map(|speedup| speedup / f64::from(tasks));
+        let samples =
+            (0..8).flat_map(|round| (0..tasks.min(8)).map(move |task| sample(round, task, 8_100)));
+        Point { speedup, efficiency, samples: samples.collect(), ..summary(tasks, rate) }
+    };
+    Curve {
+        workload: workload.to_owned(),
+        target: "dir:/mnt/x".to_owned(),
+        mode: "process".to_owned(),
+        points: rates.iter().map(point).collect(),
+    }
+}
+
+/// One curve up to twice as many tasks as there are CPUs.
+pub(crate) fn run() -> Run {
+    let cpu = |id| Cpu { id, socket: 0, core: id, node: 0, smt: 0, capacity: 1024 };
+    Run {
+        schema: Run::SCHEMA.to_owned(),
+        vfscale: "0.1.0".to_owned(),
+        command: ["vfscale", "run", "open_close", "--on", "dir:/mnt/x"].map(str::to_owned).to_vec(),
+        started: "2026-11-30T15:46:00Z".to_owned(),
+        seed: 18_446_744_073_709_551_615,
+        plan: Plan {
+            time_s: 10.0,
+            slice_s: 0.01,
+            rounds: 8,
+            warmup_rounds: 3,
+            planned_rounds: 8,
+            pin: "cores".to_owned(),
+            partial: false,
+        },
+        host: Host {
+            kernel: "6.18.44 #1 SMP PREEMPT_DYNAMIC".to_owned(),
+            arch: "x86_64".to_owned(),
+            cpu_model: Some("Intel(R) Xeon(R) Platinum".to_owned()),
+            cpus: vec![0, 1],
+            topology: Topology {
+                sockets: 1,
+                cores: 2,
+                nodes: 1,
+                threads_per_core: 1,
+                hybrid: false,
+                cpus: vec![cpu(0), cpu(1)],
+            },
+            quota: Some(Quota { cpus: 1.5, cgroup: "/user.slice".to_owned() }),
+            governor: vec!["performance".to_owned()],
+            turbo: Some(true),
+            mitigations: [("l1tf", "Not affected"), ("spectre_v2", "Mitigation: Retpolines")]
+                .map(|(name, state)| (name.to_owned(), state.to_owned()))
+                .into(),
+            memory_bytes: 25_200_000_000,
+            virtualised: true,
+            fs: vec![Mount {
+                target: "dir:/mnt/x".to_owned(),
+                fs_type: "ext4".to_owned(),
+                source: "/dev/vdb".to_owned(),
+                mount_point: "/mnt/x".to_owned(),
+                mount_options: vec!["rw".to_owned(), "relatime".to_owned()],
+                super_options: vec!["rw".to_owned(), "data=ordered".to_owned()],
+            }],
+        },
+        curves: vec![curve("open_close", &[(1, 812_345.6), (2, 1_534_210.0), (4, 1_498_733.0)])],
+        warnings: vec![Warning {
+            code: "cfs-quota".to_owned(),
+            message: "the cgroup /user.slice limits this run to 1.5 CPUs".to_owned(),
+            advice: "raise cpu.max, or ask for one task only".to_owned(),
+        }],
+    }
+}
+
+/// [`run`] with other curves.
+pub(crate) fn run_of(curves: Vec<Curve>) -> Run {
+    Run { curves, ..run() }
+}
+
+/// A run on the largest machine and the fastest loop that the tables are made for.
+pub(crate) fn large() -> Run {
+    let rates = |n: u32| (1 << n, 4.1e6 * 1.57f64.powi(n as i32));
+    let mut run = run_of(vec![curve("open_close", &(0..=12).map(rates).collect::<Vec<_>>())]);
+    run.host.cpus = (0..2048).collect();
+    run
+}
+
+/// Three curves in one plot, one of them with wide intervals, two of them with one and the same first point.
+pub(crate) fn several() -> Run {
+    let own = curve("open_close", &[(1, 9e5), (2, 1.7e6), (4, 2.9e6), (8, 3.1e6)]);
+    let truncate = curve("truncate_by_byte", &[(1, 2e5), (2, 1.9e5), (4, 1.1e5), (8, 0.9e5)]);
+    let mut shared = curve("open_close", &[(1, 9e5), (2, 1.2e6), (4, 1.3e6), (8, 1.0e6)]);
+    shared.mode = "thread".to_owned();
+    for point in &mut shared.points {
+        point.ci95 = Some([0.7 * point.ops_per_s, 1.35 * point.ops_per_s]);
+    }
+    let mut run = run_of(vec![own, truncate, shared]);
+    run.host.cpus = (0..8).collect();
+    run
+}
+
+/// Runs that are easy to forget.
+pub(crate) fn odd_runs() -> Vec<Run> {
+    let mut interrupted = run_of(vec![curve("open_close", &[])]);
+    interrupted.plan.partial = true;
+    interrupted.plan.rounds = 0;
+    let mut bare = run_of(vec![]);
+    bare.host = Host::default();
+    bare.warnings.clear();
+    let idle = Point {
+        ops_per_s: 0.0,
+        ci95: Some([0.0, 0.0]),
+        usecs_per_op: 0.0,
+        fairness: 0.0,
+        ..summary(1, 1.0)
+    };
+    let mut idle_run = run();
+    idle_run.curves[0].points = vec![idle.clone(), Point { tasks: 2, ..idle }];
+    vec![
+        run(),
+        large(),
+        interrupted,
+        bare,
+        idle_run,
+        run_of(vec![curve("fstat", &[(3, 1e3)])]),
+        run_of(vec![
+            curve("fstat", &[(1, 9e5), (2, 1.7e6)]),
+            curve("truncate", &[(1, 2e5), (2, 1.9e5)]),
+        ]),
+    ]
+}

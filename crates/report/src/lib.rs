@@ -1,0 +1,66 @@
+//! A run as text: for a terminal, for a web page or an issue, for a spreadsheet, for a program.
+//!
+//! Pure: what is written depends on the [`Run`] and the [`Style`] only; no clock, no terminal, no file is asked. One file per
+//! format in `formats/`, and one word in the list of [`formats`] below that registers it; the command line takes the names
+//! and the one-line summaries from [`FORMATS`].
+
+mod canvas;
+mod conditions;
+mod curves;
+mod escape;
+mod formats;
+mod number;
+mod plot;
+mod scheduling;
+mod table;
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod schema;
+
+pub use number::{Rounded, round_to_interval, significant};
+
+use results::Run;
+
+/// How to write, where a format leaves a choice. Formats for programs ignore it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// ANSI colours. Nothing is told by colour alone.
+    pub colour: bool,
+    /// Braille plot and signs beyond ASCII.
+    pub unicode: bool,
+    /// Columns that the plot may take.
+    pub width: u16,
+    /// Also what a doubter asks for: scheduling, rounds, conditions.
+    pub verbose: bool,
+}
+
+impl Default for Style {
+    /// What is right for a pipe or a mail: no colour, 72 columns.
+    fn default() -> Style {
+        Style { colour: false, unicode: true, width: 72, verbose: false }
+    }
+}
+
+/// A way to write a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// As on the command line.
+    pub name: &'static str,
+    /// One line for the help.
+    pub summary: &'static str,
+    /// Writes the run. The text ends with a newline.
+    pub render: fn(&Run, &Style) -> String,
+}
+
+impl Format {
+    /// The format called `name`.
+    pub fn by_name(name: &str) -> Option<&'static Format> {
+        FORMATS.iter().find(|format| format.name == name)
+    }
+}
+
+pub use formats::FORMATS;

@@ -1,0 +1,175 @@
+//! The table of a curve: which columns, with how many digits. Shared by the formats that people read.
+
+use crate::number::{self, WITHOUT_INTERVAL, round_to_interval, significant};
+use results::{Curve, Point};
+
+/// A table as texts, for a format to lay out. All columns are numbers: right-aligned, and padded on the right so that their
+/// decimal points stand below each other.
+pub(crate) struct Table {
+    /// Two lines a column.
+    pub(crate) header: Vec<[&'static str; 2]>,
+    /// As many cells a row as the header has columns.
+    pub(crate) rows: Vec<Vec<String>>,
+    /// What a mark in the table means.
+    pub(crate) footnote: Option<String>,
+}
+
+impl Table {
+    /// A table without foot-note whose columns are aligned.
+    pub(crate) fn new(header: Vec<[&'static str; 2]>, mut rows: Vec<Vec<String>>) -> Table {
+        for column in 0..header.len() {
+            align_decimals(&mut rows, column);
+        }
+        Table { header, rows, footnote: None }
+    }
+
+    /// One row per point. `cpus` is the number of usable CPUs; counts beyond it are marked.
+    pub(crate) fn of_curve(curve: &Curve, cpus: usize) -> Table {
+        let seconds = seconds_decimals(&curve.points);
+        let rows = curve.points.iter().map(|point| row(point, cpus, seconds)).collect();
+        let mut table = Table::new(HEADER.to_vec(), rows);
+        if curve.points.iter().any(|point| takes_turns(point, cpus)) {
+            table.footnote = Some(format!("* more tasks than CPUs ({cpus}): they take turns"));
+        }
+        table
+    }
+}
+
+/// The interval's column carries a sign that not every terminal has; see [`ascii`].
+const HEADER: [[&str; 2]; 11] = [
+    ["", "tasks"],
+    ["", "ops/s"],
+    ["", "± 95 %"],
+    ["", "usecs/op"],
+    ["usecs/op", "per task"],
+    ["real", "s"],
+    ["user", "s"],
+    ["sys", "s"],
+    ["speed-", "up"],
+    ["effi-", "ciency"],
+    ["fair-", "ness"],
+];
+
+/// `text` without the one sign beyond ASCII that tables hold.
+pub(crate) fn ascii(text: &str) -> String {
+    text.replace('±', "+-")
+}
+
+/// The tasks in column one, with a mark if they have to take turns.
+pub(crate) fn tasks_cell(point: &Point, cpus: usize) -> String {
+    format!("{}{}", point.tasks, if takes_turns(point, cpus) { "*" } else { "" })
+}
+
+/// A cell that has nothing to say.
+pub(crate) const NONE: &str = "-";
+
+fn takes_turns(point: &Point, cpus: usize) -> bool {
+    cpus > 0 && point.tasks as usize > cpus
+}
+
+fn row(point: &Point, cpus: usize, seconds: usize) -> Vec<String> {
+    let half = point.ci95.map(|[low, high]| (high - low) / 2.0);
+    let rate = point.ops_per_s;
+    let rounded = rate.is_finite().then(|| match half {
+        Some(half) => round_to_interval(rate, half),
+        None => significant(rate, WITHOUT_INTERVAL),
+    });
+    let digits = rounded.map_or(1, number::Rounded::digits);
+    // A ratio of two such rates is not known better than the rate, and nobody reads its fourth digit.
+    let ratio_digits = digits.min(WITHOUT_INTERVAL);
+    // The record has a 0 where the time of no operation would stand.
+    let done = |cell: String| if rate == 0.0 { NONE.to_owned() } else { cell };
+    vec![
+        tasks_cell(point, cpus),
+        rounded.map_or(NONE.to_owned(), |rounded| rounded.to_string()),
+        half.map_or(NONE.to_owned(), |half| finite(half / rate * 100.0, 2)),
+        done(finite(point.usecs_per_op, digits)),
+        done(finite(point.usecs_per_op_task, digits)),
+        format!("{:.seconds$}", point.real_s),
+        format!("{:.seconds$}", point.user_s),
+        format!("{:.seconds$}", point.sys_s),
+        point.speedup.map_or(NONE.to_owned(), |speedup| finite(speedup, ratio_digits)),
+        point.efficiency.map_or(NONE.to_owned(), |efficiency| finite(efficiency, ratio_digits)),
+        finite(point.fairness, 2),
+    ]
+}
+
+/// A number, or a dash for what came of a division by zero.
+pub(crate) fn finite(value: f64, digits: usize) -> String {
+    if value.is_finite() { significant(value, digits).to_string() } else { NONE.to_owned() }
+}
+
+/// Milliseconds as time(1) prints them, fewer decimals where the seconds already fill the column.
+fn seconds_decimals(points: &[Point]) -> usize {
+    match points.iter().map(|point| point.real_s).fold(0.0, f64::max) {
+        longest if longest < 10.0 => 3,
+        longest if longest < 1000.0 => 2,
+        _ => 0,
+    }
+}
+
+/// Pads the cells of a column on the right so that their units stand below each other.
+fn align_decimals(rows: &mut [Vec<String>], column: usize) {
+    let tail = |cell: &str| cell.find(['.', '*']).map_or(0, |at| cell.len() - at);
+    let longest = rows.iter().map(|row| tail(&row[column])).max().unwrap_or(0);
+    for row in rows {
+        let cell = &mut row[column];
+        let pad = longest - tail(cell);
+        cell.extend(std::iter::repeat_n(' ', pad));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn cells(point: &Point, cpus: usize) -> Vec<String> {
+        row(point, cpus, 3)
+    }
+
+    #[test]
+    fn derived_numbers_have_as_many_digits_as_the_rate() {
+        let point = Point { ci95: Some([809_000.0, 829_000.0]), ..fixture::summary(2, 819_123.4) };
+        assert_eq!(cells(&point, 2)[..5], ["2", "819,000", "1.2", "1.22", "2.44"]);
+        let point = Point { ci95: None, ..point };
+        assert_eq!(cells(&point, 2)[..5], ["2", "819,000", "-", "1.22", "2.44"]);
+        let point = Point { ci95: Some([619_000.0, 1_019_000.0]), ..point };
+        assert_eq!(cells(&point, 2)[..5], ["2", "800,000", "24", "1", "2"]);
+    }
+
+    #[test]
+    fn more_tasks_than_cpus_are_marked() {
+        let point = fixture::summary(4, 1e6);
+        assert_eq!(cells(&point, 2)[0], "4*");
+        assert_eq!(cells(&point, 4)[0], "4");
+        let curve = Curve {
+            points: vec![fixture::summary(2, 1e6), point],
+            ..fixture::run().curves[0].clone()
+        };
+        let table = Table::of_curve(&curve, 2);
+        assert_eq!(table.footnote.as_deref(), Some("* more tasks than CPUs (2): they take turns"));
+        assert_eq!((table.rows[0][0].as_str(), table.rows[1][0].as_str()), ("2 ", "4*"));
+        assert_eq!(Table::of_curve(&curve, 4).footnote, None);
+    }
+
+    #[test]
+    fn nothing_done_is_no_number() {
+        let point = Point {
+            ops_per_s: 0.0,
+            ci95: Some([0.0, 0.0]),
+            usecs_per_op: 0.0,
+            usecs_per_op_task: f64::NAN,
+            ..fixture::summary(1, 1.0)
+        };
+        assert_eq!(cells(&point, 2)[1..5], ["0", "-", "-", "-"]);
+    }
+
+    #[test]
+    fn decimal_points_stand_below_each_other() {
+        let mut rows: Vec<Vec<String>> =
+            ["12.25", "3", "-", "0.1"].iter().map(|cell| vec![(*cell).to_owned()]).collect();
+        align_decimals(&mut rows, 0);
+        assert_eq!(rows.concat(), ["12.25", "3   ", "-   ", "0.1 "]);
+    }
+}

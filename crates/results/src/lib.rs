@@ -1,0 +1,11 @@
+//! The record of a run: every sample and the conditions they were taken under.
+//!
+//! Schema `vfscale.run/1`, documented in `docs/run-format.md` and `docs/run.schema.json`. Summaries in it are computed from
+//! the samples ([`Point::from_samples`]) and are never stored alone, so that every later question can be asked of the data.
+
+mod host;
+mod run;
+mod summary;
+
+pub use host::{Cpu, Host, Mount, Quota, Topology};
+pub use run::{Curve, Plan, Point, Run, Sample, Warning};

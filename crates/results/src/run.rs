@@ -1,0 +1,141 @@
+//! Run, curve, point, sample.
+
+use crate::Host;
+use serde::{Deserialize, Serialize};
+
+/// One execution of `vfscale run`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Always [`Run::SCHEMA`].
+    pub schema: String,
+    /// Version of the program.
+    pub vfscale: String,
+    /// argv.
+    pub command: Vec<String>,
+    /// UTC, RFC 3339, when the measurement started.
+    pub started: String,
+    /// Seed of the order of slices.
+    pub seed: u64,
+    /// What was planned and what of it was done.
+    pub plan: Plan,
+    /// Conditions.
+    pub host: Host,
+    /// workload × target × mode, in the order asked for.
+    pub curves: Vec<Curve>,
+    /// What a reader must know before trusting the numbers.
+    pub warnings: Vec<Warning>,
+}
+
+impl Run {
+    /// The schema's name and version.
+    pub const SCHEMA: &str = "vfscale.run/1";
+}
+
+/// The plan of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Budget of the whole command, seconds.
+    pub time_s: f64,
+    /// Length of a slice, seconds.
+    pub slice_s: f64,
+    /// Rounds that were measured; a round is one slice of every point.
+    pub rounds: u32,
+    /// Rounds before them that were thrown away as warm-up.
+    pub warmup_rounds: u32,
+    /// Rounds that were planned.
+    pub planned_rounds: u32,
+    /// How the tasks were put on CPUs: cores, smt, sockets or none.
+    pub pin: String,
+    /// True if it was interrupted: fewer rounds than planned, though complete ones.
+    pub partial: bool,
+}
+
+/// A workload on a target, over task counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Name of the workload.
+    pub workload: String,
+    /// `dir:PATH`.
+    pub target: String,
+    /// process or thread.
+    pub mode: String,
+    /// In ascending order of tasks.
+    pub points: Vec<Point>,
+}
+
+/// One task count of a curve: summary and samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Tasks running at the same time.
+    pub tasks: u32,
+    /// CPU of task 0, 1, ...; empty if not pinned.
+    pub cpus: Vec<u32>,
+    /// Median over rounds of the round's rate; a round's rate is the sum over tasks of operations / own elapsed time.
+    pub ops_per_s: f64,
+    /// 95 % interval of `ops_per_s`; none if there were fewer than six rounds, or if they drifted so much that they are
+    /// worth fewer than six independent ones ([`stats::median_ci95`]).
+    pub ci95: Option<[f64; 2]>,
+    /// Wall time per operation of all tasks together, as in the 2007 file_list_lock mail: 10⁶ / ops_per_s; 0 if that is 0.
+    pub usecs_per_op: f64,
+    /// Time one task takes for one operation: tasks × usecs_per_op.
+    pub usecs_per_op_task: f64,
+    /// Measured seconds of this point as time(1) would print for one task (mean over tasks): wall,
+    pub real_s: f64,
+    /// CPU time in user mode,
+    pub user_s: f64,
+    /// CPU time in the kernel.
+    pub sys_s: f64,
+    /// Median over rounds of rate / rate of the point with one task in the same round; none if one task was not measured.
+    /// Rounds in which the one task did nothing do not count. 1 for the point with one task.
+    pub speedup: Option<f64>,
+    /// speedup / tasks.
+    pub efficiency: Option<f64>,
+    /// Rate of the slowest task / rate of the fastest one, over all rounds; 1 is fair, 0 if a task never ran.
+    pub fairness: f64,
+    /// Every measured slice of every task, ordered by round, then task.
+    pub samples: Vec<Sample>,
+}
+
+/// One task in one slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Round, from 0; warm-up rounds are not recorded.
+    pub round: u32,
+    /// Task, from 0.
+    pub task: u32,
+    /// Operations done.
+    pub ops: u64,
+    /// From the opening of the barrier to the first operation of this task.
+    pub start_ns: u64,
+    /// Time the operations took. With a CPU per task from this task's first operation on, otherwise from the opening of the
+    /// barrier on (waiting for a CPU counts, or the sum over tasks would promise more than the machine did).
+    pub elapsed_ns: u64,
+    /// CPU time in user mode.
+    pub user_ns: u64,
+    /// CPU time in the kernel.
+    pub sys_ns: u64,
+    /// Voluntary context switches: it slept.
+    pub vcsw: u64,
+    /// Involuntary ones: it was preempted.
+    pub ivcsw: u64,
+    /// CPU on which it started and on which it ended; they differ if it migrated.
+    pub cpu: [u32; 2],
+}
+
+impl Sample {
+    /// Operations per second of this task in this slice; 0 if it did not get to run.
+    pub fn rate(&self) -> f64 {
+        if self.elapsed_ns == 0 { 0.0 } else { self.ops as f64 * 1e9 / self.elapsed_ns as f64 }
+    }
+}
+
+/// Something that makes numbers less true, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Stable, for scripts: `cfs-quota`, `steal`, `migrations`, ...
+    pub code: String,
+    /// What was seen.
+    pub message: String,
+    /// What to do.
+    pub advice: String,
+}

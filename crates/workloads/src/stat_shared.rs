@@ -1,0 +1,48 @@
+//! stat of one file by all tasks.
+//!
+//! The dentry half of what all five threads fight over: a look-up that ends on a dentry everybody uses.
+//!
+//! Shared: the file's dentry and inode, and every directory above it.
+//! Should scale: linearly since path walks take no reference on success (RCU walk, 2.6.38).
+//! Moves: before 2.6.38 the `d_count` of every component; since then nothing, unless the walk falls out of RCU mode: then the
+//! last component's lockref.
+//! Did not scale: up to 2.6.37.
+
+use crate::common::{BOTH, create_closed};
+use std::ffi::{CStr, CString};
+use vfs_api::{Capability, Demand, Failure, FileSystem, Info, Place, Workload};
+
+/// See the module's header.
+pub struct StatShared;
+
+impl Workload for StatShared {
+    const INFO: Info = Info {
+        name: "stat_shared",
+        aliases: &[],
+        summary: "stat of one file by all tasks",
+        origin: "mail 003 (VFS scalability, 2009): dentry references",
+        modes: BOTH,
+        operation: "one stat",
+        needs: &[Capability::Create],
+        demand: Demand { fds: 0, inodes: 0, bytes: 0 },
+    };
+    type Task = CString;
+
+    fn prepare<F: FileSystem>(fs: &F, place: &Place) -> Result<(), Failure> {
+        create_closed(fs, &place.shared_path())
+    }
+
+    fn task<F: FileSystem>(_fs: &F, place: &Place) -> Result<CString, Failure> {
+        Ok(place.shared_path())
+    }
+
+    #[inline]
+    fn step<F: FileSystem>(fs: &F, path: &mut CString) -> Result<u64, Failure> {
+        fs.stat(path)?;
+        Ok(1)
+    }
+
+    fn path(task: &CString) -> &CStr {
+        task
+    }
+}
