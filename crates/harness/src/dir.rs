@@ -23,6 +23,8 @@ fn borrow(fd: &Fd) -> BorrowedFd<'_> {
     unsafe { BorrowedFd::borrow_raw(fd.0) }
 }
 
+// st_nlink is narrower on other architectures than on x86-64, where the cast does nothing.
+#[allow(clippy::unnecessary_cast)]
 fn stat_of(stat: &rustix::fs::Stat) -> Stat {
     Stat { ino: stat.st_ino, size: stat.st_size as u64, nlink: stat.st_nlink as u64 }
 }

@@ -92,11 +92,12 @@ fn prepare(
         // conductor sees that in the samples.
         let _ = machine::affinity::pin_self_to(cpu);
     }
-    let prepare = |(curve, bench): (usize, &Box<dyn Bench>)| match bench.task(id) {
-        Ok(runner) => Ok(Prepared { runner, batch: 1 }),
-        Err(failed) => Err((curve, failed)),
-    };
-    benches.iter().enumerate().map(prepare).collect()
+    let mut tasks = Vec::new();
+    for (curve, bench) in benches.iter().enumerate() {
+        let runner = bench.task(id).map_err(|failed| (curve, failed))?;
+        tasks.push(Prepared { runner, batch: 1 });
+    }
+    Ok(tasks)
 }
 
 /// One slice: barrier, loop, results.
@@ -131,9 +132,8 @@ fn slice(shared: &Shared, id: usize, number: u32, curve: usize, task: &mut Prepa
         slot.fail(curve, failure, task.runner.path());
         control.stop.store(1, SeqCst);
     }
-    if outcome.ops > 0 {
-        let per_op = (end - start) / outcome.ops;
-        task.batch = (BATCH_NS / per_op.max(1)).clamp(1, BATCH_MAX);
+    if let Some(ns_per_op) = (end - start).checked_div(outcome.ops) {
+        task.batch = (BATCH_NS / ns_per_op.max(1)).clamp(1, BATCH_MAX);
     }
     report_done(shared);
 }

@@ -1,7 +1,7 @@
 //! A run as text: for a terminal, for a web page or an issue, for a spreadsheet, for a program.
 //!
 //! Pure: what is written depends on the [`Run`] and the [`Style`] only; no clock, no terminal, no file is asked. One file per
-//! format in `formats/`, and one word in the list of [`formats`] below that registers it; the command line takes the names
+//! format in `formats/`, and one word in the list of `formats/mod.rs` that registers it; the command line takes the names
 //! and the one-line summaries from [`FORMATS`].
 
 mod canvas;

@@ -22,7 +22,7 @@ impl Point {
         // Also makes the sums below independent of the order of arrival, to the last bit.
         samples.sort_by_key(|sample| (sample.round, sample.task));
         let one_task = if tasks == 1 { Some(samples.as_slice()) } else { one_task };
-        let speedup = one_task.and_then(|one_task| median_speedup(&samples, one_task));
+        let speedup = one_task.and_then(|one_task| stats::median(&speedups(&samples, one_task)));
 
         let rates: Vec<f64> = rates_by_round(&samples).into_values().collect();
         let ops_per_s = stats::median(&rates).unwrap_or(0.0);
@@ -52,13 +52,27 @@ impl Point {
 
 impl Curve {
     /// What the curve does on `cpus` usable CPUs: scales, flattens, falls, ...
+    ///
+    /// Judged by the speed-ups, where one task was measured: they are medians of ratios within a round, from which what slows
+    /// a whole round has gone.
     pub fn shape(&self, cpus: u32) -> Shape {
-        let point = |point: &Point| ShapePoint {
+        let one_task = self.points.iter().find(|point| point.tasks == 1);
+        let related: Option<Vec<ShapePoint>> = self
+            .points
+            .iter()
+            .map(|point| {
+                let ratios = speedups(&point.samples, &one_task?.samples);
+                let (rate, ci95) = (point.speedup?, stats::median_ci95(&ratios));
+                Some(ShapePoint { tasks: point.tasks, rate, ci95 })
+            })
+            .collect();
+        let absolute = |point: &Point| ShapePoint {
             tasks: point.tasks,
             rate: point.ops_per_s,
             ci95: point.ci95,
         };
-        stats::shape(&self.points.iter().map(point).collect::<Vec<_>>(), cpus)
+        let points = related.unwrap_or_else(|| self.points.iter().map(absolute).collect());
+        stats::shape(&points, cpus)
     }
 }
 
@@ -76,14 +90,14 @@ fn rates_by_round(samples: &[Sample]) -> BTreeMap<u32, f64> {
     rates
 }
 
-/// Median over the rounds that both have. Of ratios rather than the ratio of medians: what slows a whole round cancels.
-fn median_speedup(samples: &[Sample], one_task: &[Sample]) -> Option<f64> {
+/// For each round that both have, how many times the work of one task was done. Of ratios rather than the ratio of medians:
+/// what slows a whole round cancels.
+fn speedups(samples: &[Sample], one_task: &[Sample]) -> Vec<f64> {
     let one_task = rates_by_round(one_task);
-    let ratios: Vec<f64> = rates_by_round(samples)
+    rates_by_round(samples)
         .into_iter()
         .filter_map(|(round, rate)| quotient(rate, *one_task.get(&round)?))
-        .collect();
-    stats::median(&ratios)
+        .collect()
 }
 
 /// The sum over rounds of the mean over tasks of a time in nanoseconds. A task without a sample took none.
