@@ -105,7 +105,16 @@ impl<W: Workload, F: FileSystem> Runner for Task<W, F> {
     }
 }
 
-/// `workload` on a directory of this kernel, which must exist when the bench is prepared.
+/// Workload `W` on the file system `fs`, in the directory `dir`, which must exist when the bench is prepared.
+pub fn bind<W, F>(fs: F, dir: CString) -> Box<dyn Bench>
+where
+    W: Workload,
+    F: FileSystem + Copy + Send + Sync + 'static,
+{
+    Box::new(Bound::<W, F> { fs, dir, workload: PhantomData })
+}
+
+/// `workload` on a directory of this kernel.
 pub fn on_dir(workload: &Info, dir: CString) -> Box<dyn Bench> {
     struct Find<'a> {
         name: &'a str,
@@ -115,8 +124,7 @@ pub fn on_dir(workload: &Info, dir: CString) -> Box<dyn Bench> {
     impl workloads::Visitor for Find<'_> {
         fn visit<W: Workload>(&mut self) {
             if W::INFO.name == self.name {
-                let dir = self.dir.clone();
-                self.found = Some(Box::new(Bound::<W, Dir> { fs: Dir, dir, workload: PhantomData }));
+                self.found = Some(bind::<W, _>(Dir, self.dir.clone()));
             }
         }
     }

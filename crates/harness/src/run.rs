@@ -12,6 +12,7 @@ use crate::preflight;
 use crate::rundir;
 use crate::target::{Target, c_path};
 use results::{Curve, Host, Point, Sample, Warning};
+use std::ffi::CString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -45,6 +46,8 @@ pub struct CurveRequest {
     pub target: Target,
     /// How its tasks are made.
     pub mode: TaskMode,
+    /// Binds the workload to a directory.
+    bind: fn(&Info, CString) -> Box<dyn Bench>,
     /// The target's directory, absolute; set by [`Plan::new`].
     pub(crate) dir: PathBuf,
 }
@@ -52,7 +55,12 @@ pub struct CurveRequest {
 impl CurveRequest {
     /// `workload` on `target` with tasks made as `mode` says.
     pub fn new(workload: &'static Info, target: Target, mode: TaskMode) -> CurveRequest {
-        CurveRequest { workload, target, mode, dir: PathBuf::new() }
+        CurveRequest { workload, target, mode, bind: on_dir, dir: PathBuf::new() }
+    }
+
+    /// The same with another loop than the registered workload's: a benchmark's, to be measured beside it.
+    pub fn with_loop(self, bind: fn(&Info, CString) -> Box<dyn Bench>) -> CurveRequest {
+        CurveRequest { bind, ..self }
     }
 
     fn name(&self) -> String {
@@ -328,7 +336,7 @@ impl Crews {
             for (number, curve) in request.curves.iter().enumerate() {
                 if curve.mode == mode {
                     crews.place[number] = (crews.crews.len(), benches.len());
-                    benches.push((curve.name(), on_dir(curve.workload, c_path(&dirs[number]))));
+                    benches.push((curve.name(), (curve.bind)(curve.workload, c_path(&dirs[number]))));
                 }
             }
             if benches.is_empty() {
