@@ -1,6 +1,6 @@
 //! lseek alone: the cheapest call with an fd look-up, on which any overhead of the loop would show most.
 
-use harness::{Bench, Dir};
+use harness::Bench;
 use std::ffi::{CStr, CString};
 use vfs_api::{
     Capability, Demand, Failure, Fd, FileSystem, Info, Mode, OFlags, Place, TaskMode, Workload,
@@ -46,5 +46,5 @@ impl Workload for Lseek {
 
 /// On a directory of this kernel.
 pub(crate) fn bind(_: &Info, dir: CString) -> Box<dyn Bench> {
-    harness::bind::<Lseek, _>(Dir, dir)
+    harness::bind::<Lseek>(dir)
 }

@@ -9,8 +9,8 @@ use std::fmt::Write;
 
 /// Removes the leftovers directly in the directory.
 pub(crate) fn clean(args: &CleanArgs) -> anyhow::Result<Exit> {
-    let found = find_leftovers(&args.dir)
-        .with_context(|| format!("cannot read {}", args.dir.display()))?;
+    let found =
+        find_leftovers(&args.dir).with_context(|| format!("cannot read {}", args.dir.display()))?;
     let mut text = String::new();
     let mut exit = Exit::Done;
     if found.is_empty() {

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     match exit {
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("vfscale: {error:#}");
+            output::tell(&format!("vfscale: {error:#}"));
             exit_of(&error).into()
         }
     }

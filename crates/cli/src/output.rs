@@ -1,8 +1,10 @@
 //! Where a result goes: stdout, or a file that is written whole or not at all.
 
+use crate::args::Usage;
 use anyhow::Context;
 use report::Style;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Destination of a result.
@@ -16,18 +18,21 @@ impl Output {
     /// # Errors
     /// It cannot.
     pub(crate) fn new(file: Option<&Path>) -> anyhow::Result<Output> {
-        if let Some(file) = file {
-            let dir = parent(file);
+        // As `> FILE` would, follow a link to what it stands for: a rename would put the result in the link's place.
+        let resolve = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        let file = file.filter(|file| !is_stdout(file)).map(resolve);
+        if let Some(file) = &file {
+            let shown = file.display();
             if file.is_dir() {
-                return Err(crate::args::Usage(format!("--output: {} is a directory", file.display())).into());
+                return Err(Usage(format!("--output: {shown} is a directory")).into());
             }
-            let place = if is_special(file) { file } else { dir };
+            let place = if is_special(file) { file } else { parent(file) };
             rustix::fs::access(place, rustix::fs::Access::WRITE_OK).map_err(|errno| {
                 let error = std::io::Error::from(errno);
-                crate::args::Usage(format!("--output: cannot write {}: {error}", file.display()))
+                Usage(format!("--output: cannot write {shown}: {error}"))
             })?;
         }
-        Ok(Output { file: file.map(Path::to_owned) })
+        Ok(Output { file })
     }
 
     /// Renders and writes.
@@ -41,7 +46,7 @@ impl Output {
         let text = render(Style { colour: false, unicode: is_utf8(), width: 100, verbose: false });
         match replace(file, &text) {
             Ok(()) => {
-                eprintln!("written to {}", file.display());
+                tell(&format!("written to {}", file.display()));
                 Ok(())
             }
             Err(error) => {
@@ -58,9 +63,25 @@ impl Output {
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write the result"),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write the result")
+        }
         _ => Ok(()),
     }
+}
+
+/// Tells the user something on stderr. That nobody can read it stops nothing; names in it cannot steer a terminal.
+pub(crate) fn tell(text: &str) {
+    let mut shown = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
+        if c.is_control() && c != '\n' {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown.push('\n');
+    let _ = std::io::stderr().lock().write_all(shown.as_bytes());
 }
 
 /// Style for what goes to stdout.
@@ -99,6 +120,15 @@ fn parent(file: &Path) -> &Path {
 /// A device or pipe (/dev/stdout, /dev/null): there is nothing to rename over.
 fn is_special(file: &Path) -> bool {
     file.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+}
+
+/// Whether it is another name of stdout (/dev/stdout, or the file that the shell has redirected it to).
+fn is_stdout(file: &Path) -> bool {
+    let same = |meta: std::fs::Metadata| {
+        rustix::fs::fstat(std::io::stdout())
+            .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (meta.dev(), meta.ino()))
+    };
+    file.metadata().is_ok_and(same)
 }
 
 /// A temporary file beside it, then rename: an old result is not lost to a full disk.

@@ -3,7 +3,7 @@
 use crate::Exit;
 use crate::args::{RunArgs, Usage};
 use crate::counts::default_counts;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::progress::Bar;
 use anyhow::Context;
 use harness::machine::affinity;
@@ -14,19 +14,21 @@ use vfs_api::TaskMode;
 
 /// Plans, measures, shows.
 pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
-    let output = Output::new(args.output.as_deref())?;
+    let destination = Output::new(args.output.as_deref())?;
     let request = request(args, began)?;
     let seed = request.seed;
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
     let plan = Plan::new(request)?;
-    eprintln!("{plan}");
+    output::tell(&plan.to_string());
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let mut bar = Bar::new();
     let measured = harness::run(&plan, &interrupt, &mut |progress| bar.show(progress));
     bar.clear();
     let Measured { curves, plan: done, warnings } = measured?;
     if done.rounds == 0 {
-        eprintln!("vfscale: interrupted before the first round was complete: there is nothing to show");
+        output::tell(
+            "vfscale: interrupted before the first round was complete: there is nothing to show",
+        );
         return Ok(Exit::Interrupted);
     }
     let partial = done.partial;
@@ -41,7 +43,9 @@ pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
         curves,
         warnings,
     };
-    output.write(|style| (args.format.render)(&run, &report::Style { verbose: args.verbose, ..style }))?;
+    destination.write(|style| {
+        (args.format.render)(&run, &report::Style { verbose: args.verbose, ..style })
+    })?;
     Ok(if partial { Exit::Interrupted } else { Exit::Done })
 }
 

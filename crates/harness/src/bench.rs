@@ -4,10 +4,13 @@
 //! monomorphised for workload and file system.
 
 use crate::Dir;
+use machine::LockTotals;
+use machine::sync::Backlog;
 use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use vfs_api::{Failure, FileSystem, Info, Place, Workload};
+use vfs_api::{Call, Errno, Failure, FileSystem, Info, Place, Workload};
 
 /// A failure and the path it happened on.
 #[derive(Debug)]
@@ -20,10 +23,7 @@ pub struct FailedOn {
 
 /// One curve's workload on its target.
 pub trait Bench: Send + Sync {
-    /// The directory it works in, absolute.
-    fn dir(&self) -> &CStr;
-
-    /// Makes what all tasks share. Once per run.
+    /// Makes what all tasks share. Once per run, in the process that runs the tasks or forks them.
     ///
     /// # Errors
     /// The first call that failed.
@@ -34,6 +34,12 @@ pub trait Bench: Send + Sync {
     /// # Errors
     /// The first call that failed.
     fn task(&self, task: usize) -> Result<Box<dyn Runner>, FailedOn>;
+
+    /// Makes the curve's directory the working directory of the calling task.
+    ///
+    /// # Errors
+    /// chdir failed.
+    fn enter(&self) -> Result<(), FailedOn>;
 }
 
 /// What came of a slice.
@@ -45,59 +51,122 @@ pub struct Outcome {
     pub failure: Option<Failure>,
 }
 
+/// What a target knows of a task's slice beyond operations and time.
+#[derive(Clone, Debug, Default)]
+pub struct Extra {
+    /// Locks taken in the slice, by name.
+    pub locks: Vec<LockTotals>,
+    /// RCU callbacks of the task's CPU.
+    pub rcu: Option<Backlog>,
+}
+
 /// One task of one curve.
 pub trait Runner {
     /// Repeats the operation until `stop` is not 0, which is looked at before every `batch` operations.
     fn run(&mut self, stop: &AtomicU32, batch: u32) -> Outcome;
 
+    /// What else there is to say of the slice. Called after `run`, outside of what is measured.
+    fn extra(&self) -> Extra {
+        Extra::default()
+    }
+
     /// The path for an error message.
     fn path(&self) -> &CStr;
 }
 
-struct Bound<W, F> {
-    fs: F,
+/// A target as the harness drives it: it gives each task its file system.
+pub(crate) trait System: Send + Sync + 'static {
+    /// One task's file system.
+    type Fs: FileSystem;
+
+    /// Makes the system; answers a file system to prepare the workload with.
+    fn prepare(&self) -> Result<Self::Fs, FailedOn>;
+
+    /// The file system of a task.
+    fn task(&self, task: usize) -> Result<Self::Fs, FailedOn>;
+
+    /// Makes `dir` the working directory of the calling task.
+    fn enter(&self, dir: &CStr) -> Result<(), Errno>;
+
+    /// See [`Extra`].
+    fn extra(&self, _fs: &Self::Fs) -> Extra {
+        Extra::default()
+    }
+}
+
+/// This kernel.
+struct ThisKernel;
+
+impl System for ThisKernel {
+    type Fs = Dir;
+
+    fn prepare(&self) -> Result<Dir, FailedOn> {
+        Ok(Dir)
+    }
+
+    fn task(&self, _task: usize) -> Result<Dir, FailedOn> {
+        Ok(Dir)
+    }
+
+    fn enter(&self, dir: &CStr) -> Result<(), Errno> {
+        rustix::process::chdir(dir)
+    }
+}
+
+struct Bound<W, S> {
+    system: Arc<S>,
     dir: CString,
     workload: PhantomData<fn() -> W>,
 }
 
-impl<W: Workload, F: FileSystem + Copy + Send + Sync + 'static> Bench for Bound<W, F> {
-    fn dir(&self) -> &CStr {
-        &self.dir
-    }
+/// Runs `f` as part of the task's work.
+fn at_work<F: FileSystem, R>(fs: &F, f: impl FnOnce(&F) -> R) -> R {
+    fs.enter();
+    let result = f(fs);
+    fs.leave();
+    result
+}
 
+impl<W: Workload, S: System> Bench for Bound<W, S> {
     fn prepare(&self) -> Result<(), FailedOn> {
+        let fs = self.system.prepare()?;
         let place = Place { dir: self.dir.clone(), task: 0 };
-        W::prepare(&self.fs, &place)
+        at_work(&fs, |fs| W::prepare(fs, &place))
             .map_err(|failure| FailedOn { failure, path: place.shared_path() })
     }
 
     fn task(&self, task: usize) -> Result<Box<dyn Runner>, FailedOn> {
+        let fs = self.system.task(task)?;
         let place = Place { dir: self.dir.clone(), task };
-        let task = W::task(&self.fs, &place)
+        let task = at_work(&fs, |fs| W::task(fs, &place))
             .map_err(|failure| FailedOn { failure, path: place.own_path() })?;
-        Ok(Box::new(Task::<W, F> { fs: self.fs, task }))
+        Ok(Box::new(Task::<W, S> { system: Arc::clone(&self.system), fs, task }))
+    }
+
+    fn enter(&self) -> Result<(), FailedOn> {
+        self.system.enter(&self.dir).map_err(|errno| FailedOn {
+            failure: Failure::new(Call::Chdir, errno),
+            path: self.dir.clone(),
+        })
     }
 }
 
-struct Task<W: Workload, F> {
-    fs: F,
+struct Task<W: Workload, S: System> {
+    system: Arc<S>,
+    fs: S::Fs,
     task: W::Task,
 }
 
-impl<W: Workload, F: FileSystem> Runner for Task<W, F> {
+impl<W: Workload, S: System> Runner for Task<W, S> {
     fn run(&mut self, stop: &AtomicU32, batch: u32) -> Outcome {
-        let mut ops = 0;
-        // Relaxed: the flag carries no data. It may be seen late, which only makes the slice longer; the results go to the
-        // conductor through SeqCst operations after the loop.
-        while stop.load(Relaxed) == 0 {
-            for _ in 0..batch {
-                match W::step(&self.fs, &mut self.task) {
-                    Ok(done) => ops += done,
-                    Err(failure) => return Outcome { ops, failure: Some(failure) },
-                }
-            }
-        }
-        Outcome { ops, failure: None }
+        self.fs.enter();
+        let outcome = repeat::<W, S::Fs>(&self.fs, &mut self.task, stop, batch);
+        self.fs.leave();
+        outcome
+    }
+
+    fn extra(&self) -> Extra {
+        self.system.extra(&self.fs)
     }
 
     fn path(&self) -> &CStr {
@@ -105,30 +174,54 @@ impl<W: Workload, F: FileSystem> Runner for Task<W, F> {
     }
 }
 
-/// Workload `W` on the file system `fs`, in the directory `dir`, which must exist when the bench is prepared.
-pub fn bind<W, F>(fs: F, dir: CString) -> Box<dyn Bench>
-where
-    W: Workload,
-    F: FileSystem + Copy + Send + Sync + 'static,
-{
-    Box::new(Bound::<W, F> { fs, dir, workload: PhantomData })
-}
-
-/// `workload` on a directory of this kernel.
-pub fn on_dir(workload: &Info, dir: CString) -> Box<dyn Bench> {
-    struct Find<'a> {
-        name: &'a str,
-        dir: CString,
-        found: Option<Box<dyn Bench>>,
-    }
-    impl workloads::Visitor for Find<'_> {
-        fn visit<W: Workload>(&mut self) {
-            if W::INFO.name == self.name {
-                self.found = Some(bind::<W, _>(Dir, self.dir.clone()));
+/// The measured loop.
+fn repeat<W: Workload, F: FileSystem>(
+    fs: &F,
+    task: &mut W::Task,
+    stop: &AtomicU32,
+    batch: u32,
+) -> Outcome {
+    let mut ops = 0;
+    // Relaxed: the flag carries no data. It may be seen late, which only makes the slice longer; the results go to the conductor
+    // through SeqCst operations after the loop.
+    while stop.load(Relaxed) == 0 {
+        for _ in 0..batch {
+            match W::step(fs, task) {
+                Ok(done) => ops += done,
+                Err(failure) => return Outcome { ops, failure: Some(failure) },
             }
         }
     }
-    let mut find = Find { name: workload.name, dir, found: None };
+    Outcome { ops, failure: None }
+}
+
+/// Workload `W` on a directory of this kernel, which must exist when the bench is prepared.
+pub fn bind<W: Workload>(dir: CString) -> Box<dyn Bench> {
+    Box::new(Bound::<W, ThisKernel> { system: Arc::new(ThisKernel), dir, workload: PhantomData })
+}
+
+/// The registered `workload` on a directory of this kernel.
+pub fn on_dir(workload: &Info, dir: CString) -> Box<dyn Bench> {
+    bind_to(workload, Arc::new(ThisKernel), dir)
+}
+
+/// The registered `workload` on a system.
+pub(crate) fn bind_to<S: System>(workload: &Info, system: Arc<S>, dir: CString) -> Box<dyn Bench> {
+    struct Find<'a, S> {
+        name: &'a str,
+        system: Arc<S>,
+        dir: CString,
+        found: Option<Box<dyn Bench>>,
+    }
+    impl<S: System> workloads::Visitor for Find<'_, S> {
+        fn visit<W: Workload>(&mut self) {
+            if W::INFO.name == self.name {
+                let (system, dir) = (Arc::clone(&self.system), self.dir.clone());
+                self.found = Some(Box::new(Bound::<W, S> { system, dir, workload: PhantomData }));
+            }
+        }
+    }
+    let mut find = Find { name: workload.name, system, dir, found: None };
     workloads::visit_all(&mut find);
     find.found.expect("an Info comes from the registry that is searched here")
 }

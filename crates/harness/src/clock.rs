@@ -1,6 +1,7 @@
 //! Time as the harness reads it: before and after a loop, never in it.
 
 use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
 
 /// CLOCK_MONOTONIC in nanoseconds; the same for all processes of the machine.
 pub(crate) fn now_ns() -> u64 {
@@ -10,6 +11,28 @@ pub(crate) fn now_ns() -> u64 {
 fn ns(clock: ClockId) -> u64 {
     let t = clock_gettime(clock);
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+fn rusage(who: libc::c_int) -> libc::rusage {
+    // SAFETY: an all-zero rusage is a valid value of the plain C struct, and the kernel fills the one passed in.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(who, &raw mut usage);
+        usage
+    }
+}
+
+fn timeval_ns(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
+}
+
+/// CPU time of this process and of its children that have ended and been waited for.
+pub(crate) fn cpu_time_of_program() -> Duration {
+    let of = |who| {
+        let usage = rusage(who);
+        timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime)
+    };
+    Duration::from_nanos(of(libc::RUSAGE_SELF) + of(libc::RUSAGE_CHILDREN))
 }
 
 /// CPU time and context switches of the calling thread so far.
@@ -29,16 +52,10 @@ impl Usage {
     /// getrusage then divides exactly that sum into user and system time.
     pub(crate) fn of_this_thread() -> Usage {
         ns(ClockId::ThreadCPUTime);
-        // SAFETY: an all-zero rusage is a valid value of the plain C struct, and the kernel fills the one passed in.
-        let usage = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-            usage
-        };
-        let time = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1000;
+        let usage = rusage(libc::RUSAGE_THREAD);
         Usage {
-            user_ns: time(usage.ru_utime),
-            sys_ns: time(usage.ru_stime),
+            user_ns: timeval_ns(usage.ru_utime),
+            sys_ns: timeval_ns(usage.ru_stime),
             vcsw: usage.ru_nvcsw as u64,
             ivcsw: usage.ru_nivcsw as u64,
         }

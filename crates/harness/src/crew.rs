@@ -34,17 +34,28 @@ pub(crate) struct Slice {
     pub(crate) tasks: usize,
     /// How long.
     pub(crate) length: Duration,
+    /// Whether the target tells more than samples.
+    pub(crate) tells: bool,
 }
 
 /// How a slice ended.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// With one sample per task (`round` is 0, for the caller to set).
-    Measured(Vec<Sample>),
+    /// With one sample per task (`round` is 0, for the caller to set), and what else the target told.
+    Measured(Vec<Sample>, Told),
     /// Tasks were stopped and continued meanwhile: its times mean nothing.
     Disturbed,
     /// The user asked to end.
     Interrupted,
+}
+
+/// What a target tells of a slice beyond the samples, of all tasks together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// By name.
+    pub(crate) locks: Vec<results::LockUse>,
+    /// Summed over CPUs.
+    pub(crate) rcu: Option<results::RcuBacklog>,
 }
 
 /// The tasks of one mode.
@@ -178,7 +189,15 @@ impl Crew {
             Ok(Ended::Disturbed)
         } else {
             let samples = shared.slots()[..slice.tasks].iter().enumerate();
-            Ok(Ended::Measured(samples.map(|(task, slot)| sample(task, slot)).collect()))
+            let samples = samples.map(|(task, slot)| sample(task, slot)).collect();
+            let mut told = Told::default();
+            if slice.tells {
+                for extra in &shared.extras()[..slice.tasks] {
+                    results::LockUse::merge(&mut told.locks, extra.locks());
+                    told.rcu = results::RcuBacklog::sum(told.rcu, extra.rcu());
+                }
+            }
+            Ok(Ended::Measured(samples, told))
         }
     }
 

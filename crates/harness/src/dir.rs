@@ -5,8 +5,9 @@
 
 use rustix::fd::{BorrowedFd, IntoRawFd};
 use rustix::fs::SeekFrom;
+use rustix::mount::{MountFlags, UnmountFlags};
 use std::ffi::CStr;
-use vfs_api::{Call, Errno, Failure, Fd, FileSystem, Mode, OFlags, Stat};
+use vfs_api::{Call, Errno, Failure, Fd, FileSystem, Mode, Mounts, OFlags, Stat};
 
 /// A directory of this kernel. All state is the kernel's.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,5 +81,57 @@ impl FileSystem for Dir {
     #[inline(always)]
     fn unlink(&self, path: &CStr) -> Result<(), Failure> {
         rustix::fs::unlink(path).map_err(failed(Call::Unlink))
+    }
+
+    #[inline(always)]
+    fn dup(&self, fd: Fd) -> Result<Fd, Failure> {
+        let fd = rustix::io::dup(borrow(&fd)).map_err(failed(Call::Dup))?;
+        Ok(Fd(fd.into_raw_fd()))
+    }
+
+    #[inline(always)]
+    fn link(&self, old: &CStr, new: &CStr) -> Result<(), Failure> {
+        rustix::fs::link(old, new).map_err(failed(Call::Link))
+    }
+
+    #[inline(always)]
+    fn rename(&self, old: &CStr, new: &CStr) -> Result<(), Failure> {
+        rustix::fs::rename(old, new).map_err(failed(Call::Rename))
+    }
+
+    #[inline(always)]
+    fn mkdir(&self, path: &CStr, mode: Mode) -> Result<(), Failure> {
+        rustix::fs::mkdir(path, mode).map_err(failed(Call::Mkdir))
+    }
+
+    #[inline(always)]
+    fn rmdir(&self, path: &CStr) -> Result<(), Failure> {
+        rustix::fs::rmdir(path).map_err(failed(Call::Rmdir))
+    }
+
+    #[inline(always)]
+    fn chdir(&self, path: &CStr) -> Result<(), Failure> {
+        rustix::process::chdir(path).map_err(failed(Call::Chdir))
+    }
+}
+
+impl Mounts for Dir {
+    fn bind(&self, from: &CStr, to: &CStr) -> Result<(), Failure> {
+        rustix::mount::mount_bind(from, to).map_err(failed(Call::Mount))
+    }
+
+    fn remount_mount(&self, path: &CStr, readonly: bool) -> Result<(), Failure> {
+        let read_only = if readonly { MountFlags::RDONLY } else { MountFlags::empty() };
+        rustix::mount::mount_remount(path, MountFlags::BIND | read_only, c"")
+            .map_err(failed(Call::Mount))
+    }
+
+    fn remount_super(&self, path: &CStr, readonly: bool) -> Result<(), Failure> {
+        let read_only = if readonly { MountFlags::RDONLY } else { MountFlags::empty() };
+        rustix::mount::mount_remount(path, read_only, c"").map_err(failed(Call::Mount))
+    }
+
+    fn unmount(&self, path: &CStr) -> Result<(), Failure> {
+        rustix::mount::unmount(path, UnmountFlags::empty()).map_err(failed(Call::Umount))
     }
 }

@@ -21,7 +21,7 @@ mod shared;
 mod target;
 mod task;
 
-pub use bench::{Bench, FailedOn, Outcome, Runner, bind, on_dir};
+pub use bench::{Bench, Extra, FailedOn, Outcome, Runner, bind, on_dir};
 pub use dir::Dir;
 pub use error::{Error, Who};
 pub use interrupt::Interrupt;

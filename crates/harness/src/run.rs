@@ -1,7 +1,8 @@
 //! A run: from what was asked for, over a plan, to curves.
 
 use crate::bench::{Bench, on_dir};
-use crate::crew::{Crew, Ended, Slice};
+use crate::clock;
+use crate::crew::{Crew, Ended, Slice, Told};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::janitor::Janitor;
@@ -97,6 +98,8 @@ struct PlannedPoint {
     curve: usize,
     tasks: usize,
     length: Duration,
+    /// Whether the target tells more than samples.
+    tells: bool,
 }
 
 /// What will be done, and how long it takes.
@@ -212,7 +215,7 @@ fn points(request: &Request, usable: usize) -> Vec<PlannedPoint> {
     let tasks = |curve| request.tasks.iter().map(move |&tasks| (curve, tasks));
     (0..request.curves.len())
         .flat_map(tasks)
-        .map(|(curve, tasks)| PlannedPoint { curve, tasks, length: length(tasks) })
+        .map(|(curve, tasks)| PlannedPoint { curve, tasks, length: length(tasks), tells: false })
         .collect()
 }
 
@@ -278,10 +281,11 @@ pub fn run(
     let before = Snapshot::take(&plan.roots, &plan.host.cpus);
     session.warm_up(&mut crews, interrupt, progress)?;
     session.measure(&mut crews, interrupt, progress)?;
-    let after = Snapshot::take(&plan.roots, &plan.host.cpus);
-    session.warnings.extend(warnings::conditions_warnings(&diff(&before, &after)));
-    let measured = session.finish(&crews, interrupt);
     crews.end();
+    let conditions = diff(&before, &Snapshot::take(&plan.roots, &plan.host.cpus));
+    let own = clock::cpu_time_of_program();
+    session.warnings.extend(warnings::conditions_warnings(&conditions, own));
+    let measured = session.finish(&crews, interrupt);
     janitor.finish()?;
     Ok(measured)
 }
@@ -353,7 +357,7 @@ impl Crews {
 
     fn run(&mut self, point: &PlannedPoint, interrupt: &Interrupt) -> Result<Ended, Error> {
         let (crew, curve) = self.place[point.curve];
-        let slice = Slice { curve, tasks: point.tasks, length: point.length };
+        let slice = Slice { curve, tasks: point.tasks, length: point.length, tells: point.tells };
         let crew = &mut self.crews[crew].1;
         for _ in 0..REPEATS {
             match crew.run(slice, interrupt)? {
@@ -382,6 +386,8 @@ struct Session<'a> {
     random: fastrand::Rng,
     /// Per point, in the order of `plan.points`.
     samples: Vec<Vec<Sample>>,
+    /// What else targets told, likewise; of rounds that count.
+    told: Vec<Told>,
     warmup_rounds: u32,
     rounds: u32,
     disturbed: u32,
@@ -394,6 +400,7 @@ impl<'a> Session<'a> {
             plan,
             random: fastrand::Rng::with_seed(plan.request.seed),
             samples: vec![Vec::new(); plan.points.len()],
+            told: vec![Told::default(); plan.points.len()],
             warmup_rounds: 0,
             rounds: 0,
             disturbed: 0,
@@ -408,14 +415,14 @@ impl<'a> Session<'a> {
         interrupt: &Interrupt,
         progress: &mut dyn FnMut(Progress),
         warming_up: bool,
-    ) -> Result<Option<Vec<Vec<Sample>>>, Error> {
+    ) -> Result<Option<Vec<(Vec<Sample>, Told)>>, Error> {
         let plan = self.plan;
         let mut order: Vec<usize> = (0..plan.points.len()).collect();
         self.random.shuffle(&mut order);
-        let mut round = vec![Vec::new(); plan.points.len()];
+        let mut round = vec![(Vec::new(), Told::default()); plan.points.len()];
         for at in order {
             match crews.run(&plan.points[at], interrupt)? {
-                Ended::Measured(samples) => round[at] = samples,
+                Ended::Measured(samples, told) => round[at] = (samples, told),
                 Ended::Disturbed => {
                     self.disturbed += 1;
                     return Ok(Some(Vec::new()));
@@ -441,7 +448,7 @@ impl<'a> Session<'a> {
             let Some(round) = self.round(crews, interrupt, progress, true)? else { return Ok(()) };
             self.warmup_rounds += 1;
             let rates: Vec<f64> =
-                round.iter().map(|samples| samples.iter().map(Sample::rate).sum()).collect();
+                round.iter().map(|(samples, _)| samples.iter().map(Sample::rate).sum()).collect();
             let over = stats::geometric_mean(&rates).is_some_and(|rate| rule.push(rate));
             if over || began.elapsed() > limit {
                 return Ok(());
@@ -475,8 +482,11 @@ impl<'a> Session<'a> {
             if round.is_empty() {
                 continue;
             }
-            for (point, samples) in self.samples.iter_mut().zip(round) {
-                point.extend(samples.into_iter().map(|s| Sample { round: self.rounds, ..s }));
+            for (at, (samples, told)) in round.into_iter().enumerate() {
+                let samples = samples.into_iter().map(|s| Sample { round: self.rounds, ..s });
+                self.samples[at].extend(samples);
+                results::LockUse::merge(&mut self.told[at].locks, told.locks);
+                self.told[at].rcu = told.rcu.or(self.told[at].rcu);
             }
             self.rounds += 1;
         }
@@ -513,7 +523,11 @@ impl<'a> Session<'a> {
             for at in at.into_iter().filter(|_| self.rounds > 0) {
                 let point = &plan.points[at];
                 let samples = std::mem::take(&mut self.samples[at]);
-                points.push(Point::from_samples(point.tasks as u32, crews.cpus(point), samples, one.as_deref()));
+                let Told { mut locks, rcu } = std::mem::take(&mut self.told[at]);
+                locks.sort_by_key(|lock| std::cmp::Reverse((lock.wait_ns, lock.acquisitions)));
+                let (tasks, cpus) = (point.tasks as u32, crews.cpus(point));
+                let measured = Point::from_samples(tasks, cpus, samples, one.as_deref());
+                points.push(Point { locks, rcu, ..measured });
             }
             curves.push(Curve {
                 workload: curve.workload.name.into(),

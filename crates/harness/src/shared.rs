@@ -4,6 +4,7 @@
 //! in a file in /tmp, and write faults of its pages show in its results). A task writes its line once per slice, after the
 //! measured loop; in the loop itself it only reads [`Control::stop`], which nobody writes until the slice is over.
 
+use crate::bench::Extra;
 use crossbeam_utils::CachePadded;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ffi::CStr;
@@ -133,7 +134,91 @@ impl Slot {
     }
 }
 
-/// The mapping: one [`Control`], then one [`Slot`] per task.
+/// Lock names a task can report.
+const LOCKS: usize = 48;
+/// Bytes of a lock's name.
+const NAME_BYTES: usize = 40;
+
+/// A lock's name and counters.
+struct LockSlot {
+    name: [AtomicU8; NAME_BYTES],
+    counters: [AtomicU64; 6],
+}
+
+/// What a task knows of its last slice beyond the counters of its [`Slot`]; touched only by curves that have such.
+pub(crate) struct ExtraSlot {
+    used: AtomicU32,
+    locks: [LockSlot; LOCKS],
+    rcu_waiting: AtomicU64,
+    rcu_peak: AtomicU64,
+    rcu_peak_bytes: AtomicU64,
+    has_rcu: AtomicU32,
+}
+
+impl ExtraSlot {
+    /// Leaves it for the conductor. Beyond 48 names the rest is summed up under the last.
+    pub(crate) fn put(&self, extra: &Extra) {
+        let used = extra.locks.len().min(LOCKS);
+        for (at, lock) in extra.locks.iter().enumerate() {
+            let slot = &self.locks[at.min(LOCKS - 1)];
+            let counters = [
+                lock.acquisitions,
+                lock.contended,
+                lock.wait_ns,
+                lock.wait_max_ns,
+                lock.hold_ns,
+                lock.hold_max_ns,
+            ];
+            let name = if at < LOCKS - 1 { lock.name } else { "others" };
+            for (to, from) in slot.name.iter().zip(name.bytes().chain(std::iter::repeat(0))) {
+                to.store(from, SeqCst);
+            }
+            for (number, (to, from)) in slot.counters.iter().zip(counters).enumerate() {
+                let more = if at < LOCKS { 0 } else { to.load(SeqCst) };
+                let maximum = number == 3 || number == 5;
+                to.store(if maximum { more.max(from) } else { more + from }, SeqCst);
+            }
+        }
+        let rcu = extra.rcu.unwrap_or_default();
+        self.rcu_waiting.store(rcu.waiting as u64, SeqCst);
+        self.rcu_peak.store(rcu.peak as u64, SeqCst);
+        self.rcu_peak_bytes.store(rcu.peak_bytes as u64, SeqCst);
+        self.has_rcu.store(u32::from(extra.rcu.is_some()), SeqCst);
+        self.used.store(used as u32, SeqCst);
+    }
+
+    /// The locks that [`ExtraSlot::put`] left.
+    pub(crate) fn locks(&self) -> Vec<results::LockUse> {
+        let used = self.used.load(SeqCst) as usize;
+        let read = |slot: &LockSlot| {
+            let name: Vec<u8> =
+                slot.name.iter().map(|b| b.load(SeqCst)).take_while(|b| *b != 0).collect();
+            let [acquisitions, contended, wait_ns, wait_max_ns, hold_ns, hold_max_ns] =
+                std::array::from_fn(|at| slot.counters[at].load(SeqCst));
+            results::LockUse {
+                name: String::from_utf8_lossy(&name).into_owned(),
+                acquisitions,
+                contended,
+                wait_ns,
+                wait_max_ns,
+                hold_ns,
+                hold_max_ns,
+            }
+        };
+        self.locks[..used].iter().map(read).collect()
+    }
+
+    /// The RCU backlog that it left, if the target has one.
+    pub(crate) fn rcu(&self) -> Option<results::RcuBacklog> {
+        (self.has_rcu.load(SeqCst) != 0).then(|| results::RcuBacklog {
+            waiting: self.rcu_waiting.load(SeqCst),
+            peak: self.rcu_peak.load(SeqCst),
+            peak_bytes: self.rcu_peak_bytes.load(SeqCst),
+        })
+    }
+}
+
+/// The mapping: one [`Control`], then one [`Slot`] and one [`ExtraSlot`] per task.
 pub(crate) struct Shared {
     base: NonNull<Control>,
     tasks: usize,
@@ -146,6 +231,11 @@ unsafe impl Sync for Shared {}
 
 impl Shared {
     const fn bytes(tasks: usize) -> usize {
+        Self::extras_at(tasks) + tasks * size_of::<CachePadded<ExtraSlot>>()
+    }
+
+    /// Offset of the extra slots.
+    const fn extras_at(tasks: usize) -> usize {
         size_of::<CachePadded<Control>>() + tasks * size_of::<CachePadded<Slot>>()
     }
 
@@ -179,6 +269,15 @@ impl Shared {
             std::slice::from_raw_parts(first.as_ptr(), self.tasks)
         }
     }
+
+    /// Pages of it exist only once they are used.
+    pub(crate) fn extras(&self) -> &[CachePadded<ExtraSlot>] {
+        // SAFETY: `tasks` extra slots follow the slots (whose size keeps the alignment), and zero bytes are valid.
+        unsafe {
+            let first = self.base.cast::<u8>().add(Self::extras_at(self.tasks)).cast();
+            std::slice::from_raw_parts(first.as_ptr(), self.tasks)
+        }
+    }
 }
 
 impl Drop for Shared {
@@ -200,6 +299,30 @@ mod tests {
         assert!(at.windows(2).all(|w| w[1] - w[0] >= size_of::<Slot>()));
         let control_end = shared.control() as *const Control as usize + size_of::<Control>();
         assert!(at[0] >= control_end);
+    }
+
+    #[test]
+    fn lock_counters_arrive_and_too_many_names_are_summed_up() {
+        let shared = Shared::new(2).unwrap();
+        let slot = &shared.extras()[1];
+        assert!(slot.locks().is_empty() && slot.rcu().is_none());
+        let lock = |at: u64| machine::LockTotals {
+            name: "files_lock",
+            acquisitions: at,
+            wait_max_ns: 100 - at,
+            ..machine::LockTotals::default()
+        };
+        slot.put(&Extra { locks: vec![lock(1)], rcu: None });
+        let locks = slot.locks();
+        assert_eq!((locks[0].name.as_str(), locks[0].acquisitions), ("files_lock", 1));
+        slot.put(&Extra { locks: (0..50).map(lock).collect(), rcu: Some(Default::default()) });
+        let locks = slot.locks();
+        assert_eq!(locks.len(), LOCKS);
+        assert_eq!(locks[46].name, "files_lock");
+        assert_eq!(locks[47].name, "others");
+        assert_eq!(locks[47].acquisitions, 47 + 48 + 49);
+        assert_eq!(locks[47].wait_max_ns, 53);
+        assert!(slot.rcu().is_some());
     }
 
     #[test]

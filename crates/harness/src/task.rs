@@ -6,7 +6,6 @@ use crate::machine;
 use crate::shared::{QUIT, Shared};
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use vfs_api::{Call, Failure};
 
 /// A batch takes about this long, so that a slice ends in time and the stop flag costs nothing.
 const BATCH_NS: u64 = 50_000;
@@ -68,8 +67,8 @@ pub(crate) fn serve(shared: &Shared, id: usize, cpu: Option<u32>, benches: &[Box
         let curve = control.curve.load(SeqCst) as usize;
         if here != Some(curve) {
             // In thread mode all tasks do it, with the same result: threads share their working directory.
-            if let Err(errno) = rustix::process::chdir(benches[curve].dir()) {
-                slot.fail(curve, Failure::new(Call::Chdir, errno), benches[curve].dir());
+            if let Err(failed) = benches[curve].enter() {
+                slot.fail(curve, failed.failure, &failed.path);
                 report_done(shared);
                 return;
             }
@@ -128,6 +127,10 @@ fn slice(shared: &Shared, id: usize, number: u32, curve: usize, task: &mut Prepa
     slot.ivcsw.store(used.ivcsw, SeqCst);
     slot.cpu[0].store(cpu_before, SeqCst);
     slot.cpu[1].store(cpu_after, SeqCst);
+    let extra = task.runner.extra();
+    if !extra.locks.is_empty() || extra.rcu.is_some() {
+        shared.extras()[id].put(&extra);
+    }
     if let Some(failure) = outcome.failure {
         slot.fail(curve, failure, task.runner.path());
         control.stop.store(1, SeqCst);

@@ -1,7 +1,7 @@
 //! Runs with fixed numbers for the tests.
 
 use crate::Style;
-use results::{Cpu, Curve, Host, Mount, Plan, Point, Quota, Run, Sample, Topology, Warning};
+use results::{Cpu, Curve, Host, LockUse, Mount, Plan, Point, Quota, RcuBacklog, Run, Sample, Topology, Warning};
 
 /// Every mix of choices, at a narrow and a usual width.
 pub(crate) fn styles() -> Vec<Style> {
@@ -51,6 +51,8 @@ pub(crate) fn summary(tasks: u32, ops_per_s: f64) -> Point {
         speedup: None,
         efficiency: None,
         fairness: 0.987,
+        locks: Vec::new(),
+        rcu: None,
         samples: Vec::new(),
     }
 }
@@ -70,6 +72,22 @@ pub(crate) fn curve(workload: &str, rates: &[(u32, f64)]) -> Curve {
         mode: "process".to_owned(),
         points: rates.iter().map(point).collect(),
     }
+}
+
+/// Two locks, one of them fought over.
+pub(crate) fn locks() -> Vec<LockUse> {
+    vec![
+        LockUse {
+            name: "files_lock".to_owned(),
+            acquisitions: 2_000_000,
+            contended: 500_000,
+            wait_ns: 250_000_000,
+            wait_max_ns: 1_200_000,
+            hold_ns: 80_000_000,
+            hold_max_ns: 4_500,
+        },
+        LockUse { name: "d_lock".to_owned(), acquisitions: 6, ..LockUse::default() },
+    ]
 }
 
 /// One curve up to twice as many tasks as there are CPUs.
@@ -173,7 +191,11 @@ pub(crate) fn odd_runs() -> Vec<Run> {
     };
     let mut idle_run = run();
     idle_run.curves[0].points = vec![idle.clone(), Point { tasks: 2, ..idle }];
+    let mut counted = run();
+    counted.curves[0].points[0].locks = locks();
+    counted.curves[0].points[0].rcu = Some(RcuBacklog { waiting: 3, peak: 12_000, peak_bytes: 3 << 20 });
     vec![
+        counted,
         run(),
         large(),
         interrupted,

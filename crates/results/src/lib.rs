@@ -8,4 +8,4 @@ mod run;
 mod summary;
 
 pub use host::{Cpu, Host, Mount, Quota, Topology};
-pub use run::{Curve, Plan, Point, Run, Sample, Warning};
+pub use run::{Curve, LockUse, Plan, Point, RcuBacklog, Run, Sample, Warning};

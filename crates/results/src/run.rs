@@ -92,8 +92,77 @@ pub struct Point {
     pub efficiency: Option<f64>,
     /// Rate of the slowest task / rate of the fastest one, over all rounds; 1 is fair, 0 if a task never ran.
     pub fairness: f64,
+    /// Locks taken while this point was measured, those with the longest wait first; empty where they were not counted.
+    #[serde(default)]
+    pub locks: Vec<LockUse>,
+    /// RCU callbacks of the lab; none elsewhere.
+    #[serde(default)]
+    pub rcu: Option<RcuBacklog>,
     /// Every measured slice of every task, ordered by round, then task.
     pub samples: Vec<Sample>,
+}
+
+/// All locks of one name, over all tasks and rounds of a point.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockUse {
+    /// The kernel's name.
+    pub name: String,
+    /// Times it was taken.
+    pub acquisitions: u64,
+    /// Times it was not free at the first try.
+    pub contended: u64,
+    /// Time from the first try until it was taken, contended acquisitions only.
+    pub wait_ns: u64,
+    /// The longest of them.
+    pub wait_max_ns: u64,
+    /// Time it was held.
+    pub hold_ns: u64,
+    /// The longest of them.
+    pub hold_max_ns: u64,
+}
+
+impl LockUse {
+    /// Adds `more` to `sum`, name by name.
+    pub fn merge(sum: &mut Vec<LockUse>, more: Vec<LockUse>) {
+        for lock in more {
+            match sum.iter_mut().find(|known| known.name == lock.name) {
+                Some(known) => {
+                    known.acquisitions += lock.acquisitions;
+                    known.contended += lock.contended;
+                    known.wait_ns += lock.wait_ns;
+                    known.wait_max_ns = known.wait_max_ns.max(lock.wait_max_ns);
+                    known.hold_ns += lock.hold_ns;
+                    known.hold_max_ns = known.hold_max_ns.max(lock.hold_max_ns);
+                }
+                None => sum.push(lock),
+            }
+        }
+    }
+}
+
+/// How far RCU callbacks lag behind when a loop outruns the grace periods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RcuBacklog {
+    /// Callbacks waiting at the end of the last slice.
+    pub waiting: u64,
+    /// Most that ever waited, summed over CPUs.
+    pub peak: u64,
+    /// Most bytes that ever waited to be freed, summed over CPUs.
+    pub peak_bytes: u64,
+}
+
+impl RcuBacklog {
+    /// Of two CPUs together.
+    pub fn sum(a: Option<RcuBacklog>, b: Option<RcuBacklog>) -> Option<RcuBacklog> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(RcuBacklog {
+                waiting: a.waiting + b.waiting,
+                peak: a.peak + b.peak,
+                peak_bytes: a.peak_bytes + b.peak_bytes,
+            }),
+            (a, b) => a.or(b),
+        }
+    }
 }
 
 /// One task in one slice.

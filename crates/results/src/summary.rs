@@ -40,6 +40,8 @@ impl Point {
             speedup,
             efficiency: speedup.and_then(|speedup| quotient(speedup, f64::from(tasks))),
             fairness: fairness(&samples, tasks),
+            locks: Vec::new(),
+            rcu: None,
             samples,
         }
     }

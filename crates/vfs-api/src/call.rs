@@ -33,7 +33,8 @@ macro_rules! calls {
 
 calls! {
     Open = "open", Close = "close", Read = "read", Write = "write", Seek = "lseek", Ftruncate = "ftruncate",
-    Fstat = "fstat", Stat = "stat", Unlink = "unlink", Mkdir = "mkdir", Chdir = "chdir", Clone = "clone",
+    Fstat = "fstat", Stat = "stat", Unlink = "unlink", Mkdir = "mkdir", Chdir = "chdir", Clone = "clone", Dup = "dup", Link = "link",
+    Rename = "rename", Rmdir = "rmdir", Mount = "mount", Umount = "umount",
 }
 
 /// Why a call did not do what the workload counts on.

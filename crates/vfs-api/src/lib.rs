@@ -55,4 +55,33 @@ pub trait FileSystem {
     fn stat(&self, path: &CStr) -> Result<Stat, Failure>;
     /// unlink(2).
     fn unlink(&self, path: &CStr) -> Result<(), Failure>;
+    /// dup(2).
+    fn dup(&self, fd: Fd) -> Result<Fd, Failure>;
+    /// link(2).
+    fn link(&self, old: &CStr, new: &CStr) -> Result<(), Failure>;
+    /// rename(2).
+    fn rename(&self, old: &CStr, new: &CStr) -> Result<(), Failure>;
+    /// mkdir(2).
+    fn mkdir(&self, path: &CStr, mode: Mode) -> Result<(), Failure>;
+    /// rmdir(2).
+    fn rmdir(&self, path: &CStr) -> Result<(), Failure>;
+    /// chdir(2).
+    fn chdir(&self, path: &CStr) -> Result<(), Failure>;
+
+    /// The task begins to work: called before a slice's loop, outside of what is measured.
+    fn enter(&self) {}
+    /// The task ends to work: called after a slice's loop.
+    fn leave(&self) {}
+}
+
+/// What an administrator does to mounts. Not every target has it, and not every user may.
+pub trait Mounts {
+    /// Makes the directory `from` visible at the directory `to` as well (a bind mount, not recursive).
+    fn bind(&self, from: &CStr, to: &CStr) -> Result<(), Failure>;
+    /// Makes the mount at `path` alone read-only or writable (remount,bind,ro).
+    fn remount_mount(&self, path: &CStr, readonly: bool) -> Result<(), Failure>;
+    /// Makes the super block behind the mount at `path`, and that mount, read-only or writable (remount,ro).
+    fn remount_super(&self, path: &CStr, readonly: bool) -> Result<(), Failure>;
+    /// umount(2).
+    fn unmount(&self, path: &CStr) -> Result<(), Failure>;
 }

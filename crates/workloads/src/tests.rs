@@ -74,6 +74,25 @@ impl FileSystem for Recorder {
     fn unlink(&self, path: &CStr) -> Result<(), Failure> {
         self.call(Call::Unlink, path.to_str().unwrap().into())
     }
+    fn dup(&self, fd: Fd) -> Result<Fd, Failure> {
+        self.call(Call::Dup, String::new())?;
+        Ok(Fd(fd.0 + 1))
+    }
+    fn link(&self, old: &CStr, _: &CStr) -> Result<(), Failure> {
+        self.call(Call::Link, old.to_str().unwrap().into())
+    }
+    fn rename(&self, old: &CStr, _: &CStr) -> Result<(), Failure> {
+        self.call(Call::Rename, old.to_str().unwrap().into())
+    }
+    fn mkdir(&self, path: &CStr, _: Mode) -> Result<(), Failure> {
+        self.call(Call::Mkdir, path.to_str().unwrap().into())
+    }
+    fn rmdir(&self, path: &CStr) -> Result<(), Failure> {
+        self.call(Call::Rmdir, path.to_str().unwrap().into())
+    }
+    fn chdir(&self, path: &CStr) -> Result<(), Failure> {
+        self.call(Call::Chdir, path.to_str().unwrap().into())
+    }
 }
 
 fn place() -> Place {

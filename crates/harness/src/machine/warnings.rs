@@ -5,6 +5,8 @@ use super::topology::strongest_cores;
 use results::{Host, Quota, Topology, Warning};
 use std::time::Duration;
 
+/// Work of others above this share of the CPUs' time is reported.
+const OTHERS_LIMIT: f64 = 0.05;
 /// Stolen time above this share is reported.
 pub(crate) const STEAL_LIMIT: f64 = 0.01;
 
@@ -22,13 +24,32 @@ pub fn run_warnings(host: &Host, tasks_max: u32, pinned: bool) -> Vec<Warning> {
     .collect()
 }
 
-/// What is known after the run.
-pub fn conditions_warnings(conditions: &Conditions) -> Vec<Warning> {
-    [steal(conditions), throttled(conditions)].into_iter().flatten().collect()
+/// What is known after the run. `own` is the CPU time that the program itself used meanwhile.
+pub fn conditions_warnings(conditions: &Conditions, own: Duration) -> Vec<Warning> {
+    let warnings = [steal(conditions), throttled(conditions), other_work(conditions, own)];
+    warnings.into_iter().flatten().collect()
 }
 
 fn warning(code: &str, message: String, advice: impl Into<String>) -> Option<Warning> {
     Some(Warning { code: code.to_owned(), message, advice: advice.into() })
+}
+
+/// Other programs ran on the CPUs that were measured.
+fn other_work(conditions: &Conditions, own: Duration) -> Option<Warning> {
+    let time = conditions.cpu_time?;
+    let busy = time.total.saturating_sub(time.idle).saturating_sub(time.steal);
+    let ticks = rustix::param::clock_ticks_per_second() as f64;
+    let others = busy as f64 / ticks - own.as_secs_f64();
+    let share = others / (time.total as f64 / ticks);
+    // NaN (no time has passed) is no finding either.
+    if share.is_nan() || share <= OTHERS_LIMIT {
+        return None;
+    }
+    warning(
+        "other-work",
+        format!("other programs used {:.0} % of the time of the CPUs", share * 100.0),
+        "stop other work on this machine, or trust only the ratios within a round",
+    )
 }
 
 fn more_tasks_than_cpus(host: &Host, tasks_max: u32) -> Option<Warning> {
@@ -152,6 +173,7 @@ pub(crate) fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::conditions::CpuTime;
     use crate::machine::cgroup::Throttling;
     use results::Cpu;
 
@@ -213,7 +235,7 @@ mod tests {
     #[test]
     fn after_the_run() {
         let codes = |conditions: Conditions| -> Vec<String> {
-            conditions_warnings(&conditions).into_iter().map(|warning| warning.code).collect()
+            conditions_warnings(&conditions, Duration::ZERO).into_iter().map(|warning| warning.code).collect()
         };
         assert_eq!(codes(Conditions::default()), [""; 0]);
         let quiet = Conditions {
@@ -228,7 +250,7 @@ mod tests {
             ..Conditions::default()
         };
         assert_eq!(codes(disturbed), ["steal", "throttled"]);
-        let message = &conditions_warnings(&disturbed)[1].message;
+        let message = &conditions_warnings(&disturbed, Duration::ZERO)[1].message;
         assert!(message.contains("in 3 periods; CPUs waited 1.5ms"), "{message}");
     }
 
@@ -240,5 +262,19 @@ mod tests {
             ("2".into(), "0.25".into(), "10".into())
         );
         assert_eq!(percent(0.0234), "2.3 %");
+    }
+
+    #[test]
+    fn work_of_others_is_what_the_program_did_not_use() {
+        let ticks = rustix::param::clock_ticks_per_second();
+        let time = CpuTime { steal: 0, idle: 10 * ticks, total: 20 * ticks };
+        let conditions = Conditions { cpu_time: Some(time), ..Conditions::default() };
+        let codes = |own: u64| -> Vec<String> {
+            let warnings = conditions_warnings(&conditions, Duration::from_secs(own));
+            warnings.into_iter().map(|warning| warning.code).collect()
+        };
+        assert_eq!(codes(10), [""; 0], "all of the ten busy seconds are ours");
+        assert_eq!(codes(9), [""; 0], "one of twenty is at the limit");
+        assert_eq!(codes(8), ["other-work"]);
     }
 }

@@ -1,7 +1,7 @@
 //! The default: tables, a plot and sentences for a terminal or a mail.
 
 use crate::table::{Table, ascii};
-use crate::{Format, Style, conditions, curves, escape, plot, scheduling};
+use crate::{Format, Style, conditions, curves, escape, locks, plot, scheduling};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Row};
 use results::Run;
@@ -26,6 +26,10 @@ fn render(run: &Run, style: &Style) -> String {
                 _ => lay_out(&Table::of_curve(curve, cpus), style),
             }
         ));
+        blocks.extend(locks::table(curve, cpus).map(|table| lay_out(&table, style)));
+        if style.verbose {
+            blocks.push(locks::backlog(curve).join("\n"));
+        }
         if style.verbose && !curve.points.is_empty() {
             blocks.push(lay_out(&scheduling::table(curve, cpus), style));
         }

@@ -1,0 +1,192 @@
+//! The `lab:` target: the project's own VFS with the locking designs of an era, on this machine's atomics.
+//!
+//! Its tasks are threads of one process, whatever the mode: the VFS is in that process's memory. In process mode each task is a
+//! process of the lab, with an fd table of its own; in thread mode they are threads of one. A CPU of the lab is a task: per-CPU
+//! data belongs to one task each, so with more tasks than CPUs it stays contention-free where a kernel's would be shared.
+
+use crate::bench::{Bench, Extra, FailedOn, System, bind_to};
+use ::lab::eras::Era;
+use ::lab::vfs::{Kernel, Task};
+use machine::{Counted, Cpu, Platform, Real};
+use std::ffi::{CStr, CString};
+use std::sync::{Arc, OnceLock};
+use vfs_api::{Call, Errno, Failure, Fd, FileSystem, Info, Mode, Mounts, OFlags, Stat, TaskMode};
+
+/// Where the workloads' files are: as deep as /tmp/file.
+const DIR: &CStr = c"/tmp";
+/// RLIMIT_NOFILE of a lab process: enough for thousands of threads.
+const FDS: usize = 1 << 16;
+
+/// A task of the lab as a file system.
+pub struct LabFs<P: Platform>(Task<P>);
+
+impl<P: Platform> LabFs<P> {
+    /// The calls of `task`.
+    pub fn new(task: Task<P>) -> Self {
+        LabFs(task)
+    }
+}
+
+fn failed(call: Call) -> impl FnOnce(Errno) -> Failure {
+    move |errno| Failure::new(call, errno)
+}
+
+impl<P: Platform> FileSystem for LabFs<P> {
+    fn open(&self, path: &CStr, flags: OFlags, _mode: Mode) -> Result<Fd, Failure> {
+        self.0.open(path.to_bytes(), flags).map(Fd).map_err(failed(Call::Open))
+    }
+    fn close(&self, fd: Fd) -> Result<(), Failure> {
+        self.0.close(fd.0).map_err(failed(Call::Close))
+    }
+    fn read(&self, fd: Fd, buf: &mut [u8]) -> Result<usize, Failure> {
+        self.0.read(fd.0, buf).map_err(failed(Call::Read))
+    }
+    fn write(&self, fd: Fd, buf: &[u8]) -> Result<usize, Failure> {
+        self.0.write(fd.0, buf).map_err(failed(Call::Write))
+    }
+    fn seek(&self, fd: Fd, offset: u64) -> Result<u64, Failure> {
+        self.0.seek(fd.0, offset).map_err(failed(Call::Seek))
+    }
+    fn ftruncate(&self, fd: Fd, len: u64) -> Result<(), Failure> {
+        self.0.ftruncate(fd.0, len).map_err(failed(Call::Ftruncate))
+    }
+    fn fstat(&self, fd: Fd) -> Result<Stat, Failure> {
+        self.0.fstat(fd.0).map_err(failed(Call::Fstat))
+    }
+    fn stat(&self, path: &CStr) -> Result<Stat, Failure> {
+        self.0.stat(path.to_bytes()).map_err(failed(Call::Stat))
+    }
+    fn unlink(&self, path: &CStr) -> Result<(), Failure> {
+        self.0.unlink(path.to_bytes()).map_err(failed(Call::Unlink))
+    }
+    fn dup(&self, fd: Fd) -> Result<Fd, Failure> {
+        self.0.dup(fd.0).map(Fd).map_err(failed(Call::Dup))
+    }
+    fn link(&self, old: &CStr, new: &CStr) -> Result<(), Failure> {
+        self.0.link(old.to_bytes(), new.to_bytes()).map_err(failed(Call::Link))
+    }
+    fn rename(&self, old: &CStr, new: &CStr) -> Result<(), Failure> {
+        self.0.rename(old.to_bytes(), new.to_bytes()).map_err(failed(Call::Rename))
+    }
+    fn mkdir(&self, path: &CStr, _mode: Mode) -> Result<(), Failure> {
+        self.0.mkdir(path.to_bytes()).map_err(failed(Call::Mkdir))
+    }
+    fn rmdir(&self, path: &CStr) -> Result<(), Failure> {
+        self.0.rmdir(path.to_bytes()).map_err(failed(Call::Rmdir))
+    }
+    fn chdir(&self, path: &CStr) -> Result<(), Failure> {
+        self.0.chdir(path.to_bytes()).map_err(failed(Call::Chdir))
+    }
+    fn enter(&self) {
+        self.0.enter();
+    }
+    fn leave(&self) {
+        self.0.leave();
+    }
+}
+
+impl<P: Platform> Mounts for LabFs<P> {
+    fn bind(&self, from: &CStr, to: &CStr) -> Result<(), Failure> {
+        self.0.bind(from.to_bytes(), to.to_bytes()).map_err(failed(Call::Mount))
+    }
+    fn remount_mount(&self, path: &CStr, readonly: bool) -> Result<(), Failure> {
+        self.0.remount_mount(path.to_bytes(), readonly).map_err(failed(Call::Mount))
+    }
+    fn remount_super(&self, path: &CStr, readonly: bool) -> Result<(), Failure> {
+        self.0.remount_super(path.to_bytes(), readonly).map_err(failed(Call::Mount))
+    }
+    fn unmount(&self, path: &CStr) -> Result<(), Failure> {
+        self.0.unmount(path.to_bytes()).map_err(failed(Call::Umount))
+    }
+}
+
+/// The kernel of a curve, made in the process that hosts its tasks.
+struct Lab<P: Platform> {
+    era: Era,
+    mode: TaskMode,
+    cpus: usize,
+    made: OnceLock<Made<P>>,
+}
+
+struct Made<P: Platform> {
+    kernel: Arc<Kernel<P>>,
+    /// In thread mode the process that all tasks are threads of. Its first thread makes no calls but those of `prepare`.
+    process: Task<P>,
+}
+
+impl<P: Platform> Lab<P> {
+    /// The CPU of whatever is no task: one beyond theirs.
+    fn spare(&self) -> Cpu {
+        Cpu(self.cpus)
+    }
+
+    fn made(&self) -> &Made<P> {
+        self.made.get().expect("`prepare` comes before `task`")
+    }
+}
+
+/// In the lab's directory.
+fn settle<P: Platform>(task: Task<P>) -> Result<LabFs<P>, FailedOn> {
+    let fs = LabFs(task);
+    fs.enter();
+    let moved = fs.chdir(DIR);
+    fs.leave();
+    moved.map_err(|failure| FailedOn { failure, path: DIR.to_owned() })?;
+    Ok(fs)
+}
+
+impl<P: Platform> System for Lab<P> {
+    type Fs = LabFs<P>;
+
+    fn prepare(&self) -> Result<LabFs<P>, FailedOn> {
+        let kernel = Arc::new(Kernel::new(&self.era, self.cpus + 1));
+        let process = Task::new_process(&kernel, self.spare(), FDS, true);
+        process.enter();
+        let made = process.mkdir(DIR.to_bytes()).and_then(|()| process.chdir(DIR.to_bytes()));
+        process.leave();
+        if let Err(errno) = made {
+            let failure = Failure::new(Call::Mkdir, errno);
+            return Err(FailedOn { failure, path: DIR.to_owned() });
+        }
+        let thread = process.new_thread(self.spare());
+        if self.made.set(Made { kernel, process }).is_err() {
+            unreachable!("a curve is prepared once");
+        }
+        settle(thread)
+    }
+
+    fn task(&self, task: usize) -> Result<LabFs<P>, FailedOn> {
+        let Made { kernel, process } = self.made();
+        match self.mode {
+            TaskMode::Process => settle(Task::new_process(kernel, Cpu(task), FDS, false)),
+            TaskMode::Thread => Ok(LabFs(process.new_thread(Cpu(task)))),
+        }
+    }
+
+    fn enter(&self, _dir: &CStr) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    fn extra(&self, fs: &LabFs<P>) -> Extra {
+        Extra { locks: machine::take_totals(), rcu: Some(fs.0.backlog()) }
+    }
+}
+
+/// `workload` on the lab: a kernel of `era` with a CPU per task. `locks`: count and time every lock.
+pub(crate) fn on_lab(
+    workload: &Info,
+    era: Era,
+    mode: TaskMode,
+    tasks: usize,
+    locks: bool,
+) -> Box<dyn Bench> {
+    fn on<P: Platform>(workload: &Info, era: Era, mode: TaskMode, cpus: usize) -> Box<dyn Bench> {
+        let dir: CString = DIR.to_owned();
+        bind_to(workload, Arc::new(Lab::<P> { era, mode, cpus, made: OnceLock::new() }), dir)
+    }
+    if locks {
+        on::<Counted>(workload, era, mode, tasks)
+    } else {
+        on::<Real>(workload, era, mode, tasks)
+    }
+}

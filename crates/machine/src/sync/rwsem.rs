@@ -1,0 +1,97 @@
+//! The read-write semaphore: many readers or one writer, and waiters sleep. Directories have one since 4.7 (9902af79c01a).
+
+use crate::accounting::{LockTag, count, release};
+use crate::platform::{Cx, Futex, Platform, Word};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+const WRITER: u32 = 1 << 31;
+/// Somebody may sleep.
+const AWAITED: u32 = 1 << 30;
+const READERS: u32 = AWAITED - 1;
+
+/// Looks before sleeping: waiters of an rwsem spin on its owner as those of a mutex do (3.15 for writers).
+const SPINS: u32 = 400;
+
+/// A reader-writer lock whose waiters sleep. Readers do not overtake a waiting writer for ever: a sleeper is woken by whoever
+/// frees the lock, and all try again.
+pub struct RwSem<P: Platform> {
+    word: P::U32,
+    tag: P::Tag,
+}
+
+// Orderings as for a spinlock.
+impl<P: Platform> RwSem<P> {
+    /// A free lock; `name` is the kernel's.
+    pub fn new(name: &'static str) -> Self {
+        RwSem { word: P::U32::new(0), tag: P::Tag::new(name) }
+    }
+
+    fn try_with(&self, may: impl Fn(u32) -> bool, take: impl Fn(u32) -> u32) -> bool {
+        let word = self.word.load(Relaxed);
+        may(word) && self.word.compare_exchange(word, take(word), Acquire, Relaxed).is_ok()
+    }
+
+    fn try_read(&self) -> bool {
+        self.try_with(|word| word & WRITER == 0, |word| word + 1)
+    }
+
+    fn try_write(&self) -> bool {
+        self.try_with(|word| word & (WRITER | READERS) == 0, |word| word | WRITER)
+    }
+
+    /// Takes it shared, sleeping if it must; not inside an RCU read-side section.
+    pub fn read_lock(&self, cx: Cx<'_, P>) {
+        count::<P>(&self.tag, || self.try_read(), || self.wait(cx, || self.try_read()));
+    }
+
+    /// Takes it exclusively, sleeping if it must; not inside an RCU read-side section.
+    pub fn write_lock(&self, cx: Cx<'_, P>) {
+        count::<P>(&self.tag, || self.try_write(), || self.wait(cx, || self.try_write()));
+    }
+
+    fn wait(&self, cx: Cx<'_, P>, taken: impl Fn() -> bool) {
+        for _ in 0..SPINS {
+            if taken() {
+                return;
+            }
+            P::relax();
+        }
+        while !taken() {
+            let word = self.word.load(Relaxed);
+            if word & (WRITER | READERS) == 0 {
+                continue;
+            }
+            // The value slept on has the bit, so that the wake-up that clears it cannot be missed.
+            if word & AWAITED != 0
+                || self.word.compare_exchange(word, word | AWAITED, Relaxed, Relaxed).is_ok()
+            {
+                cx.rcu.offline(cx.cpu);
+                self.word.wait(word | AWAITED);
+                cx.rcu.online(cx.cpu);
+            }
+        }
+    }
+
+    /// Frees a reader's share.
+    pub fn read_unlock(&self) {
+        release::<P>(&self.tag);
+        let before = self.word.fetch_sub(1, Release);
+        if before & AWAITED != 0 {
+            self.wake_all();
+        }
+    }
+
+    /// Frees it from a writer.
+    pub fn write_unlock(&self) {
+        release::<P>(&self.tag);
+        let before = self.word.fetch_and(!WRITER, Release);
+        if before & AWAITED != 0 {
+            self.wake_all();
+        }
+    }
+
+    fn wake_all(&self) {
+        self.word.fetch_and(!AWAITED, Relaxed);
+        self.word.wake(u32::MAX >> 1);
+    }
+}
