@@ -50,9 +50,7 @@ impl Bench for Handwritten {
         let c_path = CString::new(path.clone()).expect("a directory's path holds no NUL");
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(true).clone();
         match options.open(Path::new(&path)) {
-            Ok(file) => {
-                Ok(Box::new(Task { path: c_path, file, body: self.body, call: self.call }))
-            }
+            Ok(file) => Ok(Box::new(Task { path: c_path, file, body: self.body, call: self.call })),
             Err(error) => {
                 let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
                 Err(FailedOn { failure: Failure::new(Call::Open, errno), path: c_path })
@@ -67,7 +65,7 @@ impl Bench for Handwritten {
 }
 
 impl Runner for Task {
-    fn run(&mut self, stop: &AtomicU32, _batch: u32) -> Outcome {
+    fn run(&mut self, stop: &AtomicU32, _batch: u32, _until: Option<u64>) -> Outcome {
         let mut error = 0;
         let fd = self.file.as_raw_fd();
         // SAFETY: the path is NUL-terminated, the descriptor is open, `stop` and `error` are valid for the call; the C code

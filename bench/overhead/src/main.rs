@@ -51,6 +51,7 @@ fn main() -> anyhow::Result<()> {
         slice: Some(Duration::from_millis(10)),
         precision: None,
         rounds: Some(args.pairs * args.rounds),
+        locks: false,
         seed: 1,
         began: Instant::now(),
     };

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line: what may be typed, and what of it is refused.
 
 use crate::counts::Counts;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -25,7 +25,7 @@ Exit codes: 0 done, 2 usage, 3 the run failed (nothing of it is shown), 4 refuse
 pub(crate) enum Command {
     /// Measure workloads and show how they scale
     Run(RunArgs),
-    /// List workloads and targets
+    /// List workloads, targets and the lab's designs
     List(ListArgs),
     /// Say what this machine can and cannot do
     Doctor(DoctorArgs),
@@ -69,9 +69,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) slice: Option<Duration>,
 
-    /// Measure exactly so many rounds (a round is one slice of each task count), whatever --time says
+    /// Measure so many rounds (a round is one slice of each task count), whatever --time says; fewer only if --precision is
+    /// reached before
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) rounds: Option<u32>,
+
+    /// Count and time every lock and show who waited for which (lab: targets)
+    #[arg(long)]
+    pub(crate) locks: bool,
 
     /// Seed of the random order of slices [default: random; it is in the record]
     #[arg(long, value_name = "N")]
@@ -92,7 +97,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// What to list [default: both]
+    /// What to list [default: all]
     #[arg(value_enum)]
     pub(crate) what: Option<ListWhat>,
 
@@ -105,6 +110,8 @@ pub(crate) struct ListArgs {
 pub(crate) enum ListWhat {
     Workloads,
     Targets,
+    /// Designs of the lab's parts, and eras that name one for each
+    Designs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

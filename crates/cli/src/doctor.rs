@@ -1,4 +1,4 @@
-//! `vfscale doctor`.
+//! `vfscale doctor`: what this machine can and cannot do.
 
 use crate::Exit;
 use crate::args::DoctorArgs;

@@ -1,13 +1,15 @@
-//! `vfscale list`.
+//! `vfscale list`: workloads, targets and the lab's designs.
 
 use crate::Exit;
 use crate::args::{ListArgs, ListFormat, ListWhat};
 use crate::output;
+use lab::design::DesignInfo;
+use lab::eras::Era;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use vfs_api::Info;
 
-/// Prints workloads, targets or both.
+/// Prints workloads, targets and designs, or what of it was asked for.
 pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
     let wanted = |what| args.what.is_none_or(|only| only == what);
     let text = match args.format {
@@ -19,6 +21,10 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
             if wanted(ListWhat::Targets) {
                 all.insert("targets".into(), harness::KINDS.iter().map(target_json).collect());
             }
+            if wanted(ListWhat::Designs) {
+                all.insert("designs".into(), lab::eras::designs().map(design_json).collect());
+                all.insert("eras".into(), lab::eras::ERAS.iter().map(era_json).collect());
+            }
             format!("{:#}\n", Value::Object(all))
         }
         ListFormat::Text => {
@@ -28,6 +34,9 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
             }
             if wanted(ListWhat::Targets) {
                 targets_text(&mut text);
+            }
+            if wanted(ListWhat::Designs) {
+                designs_text(&mut text);
             }
             text
         }
@@ -50,6 +59,43 @@ fn workload_json(info: &Info) -> Value {
 
 fn target_json(kind: &harness::Kind) -> Value {
     json!({ "name": kind.name, "syntax": kind.syntax, "summary": kind.summary })
+}
+
+fn design_json(info: &DesignInfo) -> Value {
+    json!({
+        "part": info.part,
+        "name": info.name,
+        "kernel": info.kernel,
+        "source": info.source,
+        "shared": info.shared,
+        "reconstruction": info.reconstruction,
+    })
+}
+
+fn era_json(era: &Era) -> Value {
+    let parts: Map<String, Value> =
+        era.parts.iter().into_iter().map(|(part, name)| (part.into(), name.into())).collect();
+    json!({ "name": era.name, "parts": parts })
+}
+
+fn designs_text(text: &mut String) {
+    let mut part = "";
+    for info in lab::eras::designs() {
+        if info.part != part {
+            part = info.part;
+            let _ = writeln!(text, "designs of {part}:");
+        }
+        let mark = if info.reconstruction { "  (reconstruction)" } else { "" };
+        let _ = writeln!(text, "  {:22}  {}{mark}", info.name, info.kernel);
+        let _ = writeln!(text, "  {:22}    shares: {}", "", info.shared);
+        let _ = writeln!(text, "  {:22}    from: {}", "", info.source);
+    }
+    let _ = writeln!(text, "eras (lab:ERA):");
+    for era in lab::eras::ERAS {
+        let parts: Vec<String> =
+            era.parts.iter().iter().map(|(part, name)| format!("{part}={name}")).collect();
+        let _ = writeln!(text, "  {}\n      {}", era.name, parts.join(" "));
+    }
 }
 
 // Writing to a String cannot fail.

@@ -1,4 +1,4 @@
-//! `vfscale run`.
+//! `vfscale run`: from arguments to a plan, and from its result to a report.
 
 use crate::Exit;
 use crate::args::{RunArgs, Usage};
@@ -24,12 +24,12 @@ pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
     let mut bar = Bar::new();
     let measured = harness::run(&plan, &interrupt, &mut |progress| bar.show(progress));
     bar.clear();
-    let Measured { curves, plan: done, warnings } = measured?;
+    let Measured { curves, plan: done, warnings, left } = measured?;
     if done.rounds == 0 {
         output::tell(
             "vfscale: interrupted before the first round was complete: there is nothing to show",
         );
-        return Ok(Exit::Interrupted);
+        return left.map_or(Ok(Exit::Interrupted), |left| Err(left.into()));
     }
     let partial = done.partial;
     let run = Run {
@@ -46,7 +46,11 @@ pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
     destination.write(|style| {
         (args.format.render)(&run, &report::Style { verbose: args.verbose, ..style })
     })?;
-    Ok(if partial { Exit::Interrupted } else { Exit::Done })
+    match left {
+        Some(left) => Err(left.into()),
+        None if partial => Ok(Exit::Interrupted),
+        None => Ok(Exit::Done),
+    }
 }
 
 fn request(args: &RunArgs, began: Instant) -> anyhow::Result<Request> {
@@ -67,6 +71,7 @@ fn request(args: &RunArgs, began: Instant) -> anyhow::Result<Request> {
         slice: args.slice,
         precision: args.precision,
         rounds: args.rounds,
+        locks: args.locks,
         seed: args.seed.unwrap_or_else(|| fastrand::u64(..)),
         began,
     })

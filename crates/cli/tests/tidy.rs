@@ -33,8 +33,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("results", &["stats"]),
     ("report", &["results", "stats"]),
-    ("harness", &["results", "vfs-api", "workloads", "stats"]),
-    ("vfscale", &["harness", "report", "results", "stats", "vfs-api", "workloads"]),
+    ("machine", &["machine"]),
+    ("lab", &["machine", "vfs-api"]),
+    ("harness", &["lab", "machine", "results", "vfs-api", "workloads", "stats"]),
+    ("overhead", &["harness", "results", "stats", "vfs-api", "workloads"]),
+    ("bench-lab", &["harness", "lab", "machine", "results", "stats", "vfs-api", "workloads"]),
+    ("vfscale", &["harness", "lab", "report", "results", "stats", "vfs-api", "workloads"]),
 ];
 
 #[test]

@@ -4,6 +4,7 @@
 //! monomorphised for workload and file system.
 
 use crate::Dir;
+use crate::clock::now_ns;
 use machine::LockTotals;
 use machine::sync::Backlog;
 use std::ffi::{CStr, CString};
@@ -63,7 +64,10 @@ pub struct Extra {
 /// One task of one curve.
 pub trait Runner {
     /// Repeats the operation until `stop` is not 0, which is looked at before every `batch` operations.
-    fn run(&mut self, stop: &AtomicU32, batch: u32) -> Outcome;
+    ///
+    /// `until` (CLOCK_MONOTONIC, nanoseconds) only where tasks take turns on a CPU: there the conductor does not get one in
+    /// time, so the first task that sees the time pass sets the flag.
+    fn run(&mut self, stop: &AtomicU32, batch: u32, until: Option<u64>) -> Outcome;
 
     /// What else there is to say of the slice. Called after `run`, outside of what is measured.
     fn extra(&self) -> Extra {
@@ -158,9 +162,12 @@ struct Task<W: Workload, S: System> {
 }
 
 impl<W: Workload, S: System> Runner for Task<W, S> {
-    fn run(&mut self, stop: &AtomicU32, batch: u32) -> Outcome {
+    fn run(&mut self, stop: &AtomicU32, batch: u32, until: Option<u64>) -> Outcome {
         self.fs.enter();
-        let outcome = repeat::<W, S::Fs>(&self.fs, &mut self.task, stop, batch);
+        let outcome = match until {
+            None => repeat::<W, S::Fs>(&self.fs, &mut self.task, stop, batch),
+            Some(until) => repeat_until::<W, S::Fs>(&self.fs, &mut self.task, stop, batch, until),
+        };
         self.fs.leave();
         outcome
     }
@@ -190,6 +197,30 @@ fn repeat<W: Workload, F: FileSystem>(
                 Ok(done) => ops += done,
                 Err(failure) => return Outcome { ops, failure: Some(failure) },
             }
+        }
+    }
+    Outcome { ops, failure: None }
+}
+
+/// The loop where tasks take turns: with a look at the clock after each batch (some 50 microseconds).
+fn repeat_until<W: Workload, F: FileSystem>(
+    fs: &F,
+    task: &mut W::Task,
+    stop: &AtomicU32,
+    batch: u32,
+    until: u64,
+) -> Outcome {
+    let mut ops = 0;
+    // Relaxed as above.
+    while stop.load(Relaxed) == 0 {
+        for _ in 0..batch {
+            match W::step(fs, task) {
+                Ok(done) => ops += done,
+                Err(failure) => return Outcome { ops, failure: Some(failure) },
+            }
+        }
+        if now_ns() >= until {
+            stop.store(1, Relaxed);
         }
     }
     Outcome { ops, failure: None }

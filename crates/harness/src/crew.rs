@@ -99,7 +99,8 @@ impl Crew {
         match mode {
             TaskMode::Process => {
                 for (curve, bench) in benches.iter().enumerate() {
-                    let failed = |failed| Error::Setup { curve: crew.curves[curve].clone(), failed };
+                    let failed =
+                        |failed| Error::Setup { curve: crew.curves[curve].clone(), failed };
                     bench.prepare().map_err(failed)?;
                 }
                 for id in 0..tasks {
@@ -174,6 +175,7 @@ impl Crew {
         control.curve.store(slice.curve as u32, SeqCst);
         control.tasks.store(slice.tasks as u32, SeqCst);
         control.crowded.store(u32::from(slice.tasks > self.usable), SeqCst);
+        control.length_ns.store(slice.length.as_nanos() as u64, SeqCst);
         control.arrived.store(0, SeqCst);
         control.stop.store(0, SeqCst);
         control.done.store(0, SeqCst);
@@ -203,7 +205,12 @@ impl Crew {
 
     /// Sleeps while the slice lasts and the barrier has opened, so that as a rule nothing but the tasks runs. Answers whether
     /// tasks were stopped meanwhile.
-    fn wait_open(&mut self, number: u32, slice: &Slice, interrupt: &Interrupt) -> Result<bool, Error> {
+    fn wait_open(
+        &mut self,
+        number: u32,
+        slice: &Slice,
+        interrupt: &Interrupt,
+    ) -> Result<bool, Error> {
         let shared = Arc::clone(&self.shared);
         let control = shared.control();
         let since = Instant::now();
@@ -294,7 +301,7 @@ impl Crew {
     /// Looks whether a child died or was stopped. A stopped one gets [`STOPPED`] to be continued; answers whether one was.
     fn check_children(&mut self) -> Result<bool, Error> {
         let Some(group) = self.children.first().copied() else { return Ok(false) };
-        let options = WaitOptions::UNTRACED | WaitOptions::NOHANG;
+        let options = WaitOptions::UNTRACED | WaitOptions::CONTINUED | WaitOptions::NOHANG;
         let mut stopped = false;
         loop {
             let (child, status) = match rustix::process::waitpgid(group, options) {
@@ -302,7 +309,10 @@ impl Crew {
                 Ok(None) => return Ok(stopped),
                 Err(e) => return Err(Error::os("waitpid", e)),
             };
-            if status.stopped() {
+            if status.continued() {
+                // Both happened since the last look.
+                stopped = true;
+            } else if status.stopped() {
                 stopped = true;
                 self.await_continue(child)?;
             } else {
@@ -410,7 +420,9 @@ fn sample(task: usize, slot: &Slot) -> Sample {
 fn how_it_died(status: WaitStatus) -> String {
     if let Some(signal) = status.terminating_signal() {
         let name = match signal {
-            libc::SIGKILL => "SIGKILL (by a user, or by the kernel for want of memory: see dmesg)".into(),
+            libc::SIGKILL => {
+                "SIGKILL (by a user, or by the kernel for want of memory: see dmesg)".into()
+            }
             libc::SIGTERM => "SIGTERM".into(),
             libc::SIGSEGV => "SIGSEGV".into(),
             libc::SIGBUS => "SIGBUS".into(),

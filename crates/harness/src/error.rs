@@ -72,7 +72,9 @@ pub enum Error {
         how: String,
     },
     /// A task was stopped and not continued.
-    #[error("{who} was stopped (SIGSTOP) and not continued\n  do not stop single tasks; to pause a run, stop vfscale itself (Ctrl-Z)")]
+    #[error(
+        "{who} was stopped (SIGSTOP) and not continued\n  do not stop single tasks; to pause a run, stop vfscale itself (Ctrl-Z)"
+    )]
     Stopped {
         /// The task.
         who: Who,
@@ -86,7 +88,9 @@ pub enum Error {
         seconds: u64,
     },
     /// No process for a task.
-    #[error("cannot make a process: {0}\n  use fewer --tasks, or raise the limit (ulimit -u, pids.max of the cgroup, kernel.pid_max)")]
+    #[error(
+        "cannot make a process: {0}\n  use fewer --tasks, or raise the limit (ulimit -u, pids.max of the cgroup, kernel.pid_max)"
+    )]
     Fork(std::io::Error),
     /// Another call of the harness's own.
     #[error("{call}: {error}")]
@@ -104,6 +108,19 @@ pub enum Error {
         /// Where `vfscale clean` looks for it.
         parent: PathBuf,
     },
+    /// The run failed, and something of it is left as well.
+    #[error("{error}\n{left}")]
+    AndLeft {
+        /// Why it failed.
+        error: Box<Error>,
+        /// An [`Error::Left`].
+        left: Box<Error>,
+    },
+    /// No round was ever complete.
+    #[error(
+        "tasks were stopped and continued again and again: no round could be measured\n  do not stop the tasks of a run"
+    )]
+    Disturbed,
 }
 
 impl Error {
@@ -122,15 +139,31 @@ fn advice(failure: &Failure) -> &'static str {
         return "the file system is probably full: free space or choose another directory (--on dir:PATH)";
     };
     match errno {
-        Errno::NOSPC => "the file system is full: free space or inodes, or choose another directory (--on dir:PATH)",
-        Errno::DQUOT => "the quota is used up: free some of it, or choose another directory (--on dir:PATH)",
-        Errno::MFILE => "too many open files: raise the limit (ulimit -n), use fewer --tasks, or --mode process",
-        Errno::NFILE => "the system's table of open files is full: raise fs.file-max or use fewer --tasks",
-        Errno::ROFS => "the file system is read-only: remount it read-write, or choose another directory (--on dir:PATH)",
-        Errno::ACCESS | Errno::PERM => "not permitted: choose a directory that you may write to (--on dir:PATH)",
+        Errno::NOSPC => {
+            "the file system is full: free space or inodes, or choose another directory (--on dir:PATH)"
+        }
+        Errno::DQUOT => {
+            "the quota is used up: free some of it, or choose another directory (--on dir:PATH)"
+        }
+        Errno::MFILE => {
+            "too many open files: raise the limit (ulimit -n), use fewer --tasks, or --mode process"
+        }
+        Errno::NFILE => {
+            "the system's table of open files is full: raise fs.file-max or use fewer --tasks"
+        }
+        Errno::ROFS => {
+            "the file system is read-only: remount it read-write, or choose another directory (--on dir:PATH)"
+        }
+        Errno::ACCESS | Errno::PERM => {
+            "not permitted: choose a directory that you may write to (--on dir:PATH)"
+        }
         Errno::IO => "an I/O error of the file system or its device: see dmesg",
-        Errno::AGAIN | Errno::NOMEM => "a limit on processes, threads or memory is reached: use fewer --tasks or raise it (ulimit -u)",
-        Errno::NOENT => "the run's own directory or a file in it is gone: something else removed it while the run went on",
+        Errno::AGAIN | Errno::NOMEM => {
+            "a limit on processes, threads or memory is reached: use fewer --tasks or raise it (ulimit -u)"
+        }
+        Errno::NOENT => {
+            "the run's own directory or a file in it is gone: something else removed it while the run went on"
+        }
         _ => "nothing of this run is counted; see the errno's meaning in the call's man page",
     }
 }
@@ -149,7 +182,16 @@ mod tests {
             path: "/mnt/x/vfscale-run.1/c0/f3".into(),
         };
         let text = error.to_string();
-        for part in ["task 3", "77", "CPU 5", "openbench on dir:/mnt/x", "write", "ENOSPC", "/c0/f3", "free space"] {
+        for part in [
+            "task 3",
+            "77",
+            "CPU 5",
+            "openbench on dir:/mnt/x",
+            "write",
+            "ENOSPC",
+            "/c0/f3",
+            "free space",
+        ] {
             assert!(text.contains(part), "{part} is missing in: {text}");
         }
         assert!(!error.is_refusal());

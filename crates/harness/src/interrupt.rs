@@ -54,15 +54,13 @@ fn is_ignored(signal: i32) -> bool {
     }
 }
 
-/// In a task or the janitor: the conductor decides when to end, so the keyboard's signals are ignored; SIGTERM ends it as by
-/// default, which the conductor then reports.
+/// In a task or the janitor: the conductor decides when to end, so the keyboard's signals are ignored, and SIGTERM too, which a
+/// service manager sends to all processes of a unit at once.
 pub(crate) fn leave_to_conductor() {
-    for signal in [SIGINT, SIGHUP, SIGQUIT] {
+    for signal in [SIGINT, SIGHUP, SIGQUIT, SIGTERM] {
         set(signal, libc::SIG_IGN);
     }
-    for signal in [SIGTERM, SIGCHLD] {
-        set(signal, libc::SIG_DFL);
-    }
+    set(SIGCHLD, libc::SIG_DFL);
 }
 
 fn set(signal: i32, action: libc::sighandler_t) {

@@ -8,7 +8,7 @@
 use crate::error::Error;
 use crate::interrupt::leave_to_conductor;
 use crate::rundir;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,8 +17,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a directory that does not want to go is tried again.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a directory that does not want to go is tried again: a task that was killed may finish its last call meanwhile.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The conductor's side.
 pub(crate) struct Janitor {
@@ -35,21 +35,29 @@ impl Janitor {
     /// No pipe or no process.
     pub(crate) fn start() -> Result<Janitor, Error> {
         let (listen, tell) = rustix::pipe::pipe().map_err(|e| Error::os("pipe", e))?;
+        let (ready, on_its_own) = rustix::pipe::pipe().map_err(|e| Error::os("pipe", e))?;
         // SAFETY: one thread; the child only runs `janitor` and leaves by _exit.
         match unsafe { libc::fork() } {
             -1 => Err(Error::Fork(std::io::Error::last_os_error())),
             0 => {
                 drop(tell);
                 leave_to_conductor();
-                let status = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| janitor(listen)));
+                let status = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    janitor(listen, on_its_own)
+                }));
                 // SAFETY: ends the child without the parent's exit handlers.
                 unsafe { libc::_exit(i32::from(!matches!(status, Ok(true)))) }
             }
-            pid => Ok(Janitor {
-                pid: Pid::from_raw(pid).expect("fork answers a pid above 0 in the parent"),
-                told: Some(File::from(tell)),
-                dirs: Vec::new(),
-            }),
+            pid => {
+                drop(on_its_own);
+                // Before it has a session of its own, a SIGKILL to the process group would take both.
+                let _ = File::from(ready).read(&mut [0]);
+                Ok(Janitor {
+                    pid: Pid::from_raw(pid).expect("fork answers a pid above 0 in the parent"),
+                    told: Some(File::from(tell)),
+                    dirs: Vec::new(),
+                })
+            }
         }
     }
 
@@ -79,30 +87,50 @@ impl Janitor {
         if self.told.take().is_none() {
             return Ok(());
         }
-        // Its status says no more than the look below.
-        let _ = rustix::process::waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED);
+        // It cannot finish while a task hangs in a call, for such a task still holds the pipe; nor if somebody stopped it. It goes
+        // on by itself then.
+        let since = Instant::now();
+        let ended = || {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+            !matches!(rustix::process::waitid(WaitId::Pid(self.pid), options), Ok(None))
+        };
+        while !ended() {
+            if since.elapsed() > PATIENCE {
+                return self.check();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // It does nothing where the janitor has done its work; it does the work if somebody has killed the janitor.
         for dir in &self.dirs {
-            // It does nothing where the janitor has done its work; it does the work if somebody has killed the janitor.
-            if rundir::remove(dir).is_err() {
-                let parent = dir.parent().unwrap_or(dir).to_owned();
-                return Err(Error::Left { left: dir.clone(), parent });
+            let _ = rundir::remove(dir);
+        }
+        self.check()
+    }
+
+    /// Whether all is gone.
+    fn check(&self) -> Result<(), Error> {
+        match self.dirs.iter().find(|dir| dir.symlink_metadata().is_ok()) {
+            None => Ok(()),
+            Some(left) => {
+                let parent = left.parent().unwrap_or(left).to_owned();
+                Err(Error::Left { left: left.clone(), parent })
             }
         }
-        Ok(())
     }
 }
 
 impl Drop for Janitor {
     fn drop(&mut self) {
-        // On the way out of an error that is worth more than this one.
+        // Only a panic comes here without `finish`.
         let _ = self.clean_up();
     }
 }
 
 /// The janitor's own life. True if nothing is left.
-fn janitor(listen: OwnedFd) -> bool {
+fn janitor(listen: OwnedFd, on_its_own: OwnedFd) -> bool {
     // Failure means that it leads a session already: as good.
     let _ = rustix::process::setsid();
+    drop(on_its_own);
     // Out of every directory, lest a file system stay busy, and off the terminal or pipe of the run's output: who reads it to
     // its end shall not wait for us.
     let _ = rustix::process::chdir("/");
@@ -111,6 +139,7 @@ fn janitor(listen: OwnedFd) -> bool {
         let _ = rustix::stdio::dup2_stdout(&null);
         let _ = rustix::stdio::dup2_stderr(&null);
     }
+    close_all_but(&listen);
     let mut told = Vec::new();
     // An error here is an end as well.
     let _ = File::from(listen).read_to_end(&mut told);
@@ -126,5 +155,18 @@ fn janitor(listen: OwnedFd) -> bool {
             return left == 0;
         }
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Closes the descriptors that the caller of the program left open (a lock file, a shell's pipe): they are not ours to keep.
+fn close_all_but(keep: &OwnedFd) {
+    let open: Vec<i32> = std::fs::read_dir("/proc/self/fd")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    for fd in open.into_iter().filter(|fd| *fd > 2 && *fd != keep.as_raw_fd()) {
+        // SAFETY: this process uses no descriptor but 0 to 2 and `keep`; the one of the listing is closed already (EBADF).
+        let _ = unsafe { rustix::io::try_close(fd) };
     }
 }

@@ -26,18 +26,18 @@ fn refused(what: impl Into<String>, advice: impl Into<String>) -> Error {
 /// [`Error::Refused`] with what is too small and by how much.
 pub(crate) fn check(roots: &Roots, curves: &[CurveRequest], tasks: usize) -> Result<(), Error> {
     let tasks = tasks as u64;
-    let processes = curves.iter().any(|c| c.mode == TaskMode::Process);
-    let threads = curves.iter().any(|c| c.mode == TaskMode::Thread);
+    let processes = curves.iter().any(|c| c.hosting() == TaskMode::Process);
+    let threads = curves.iter().any(|c| c.hosting() == TaskMode::Thread);
     descriptors(curves, tasks)?;
     // Janitor and thread host come on top.
     pids(roots, tasks * (u64::from(processes) + u64::from(threads)) + 2)?;
     let bytes = tasks * (u64::from(processes) * PROCESS_BYTES + u64::from(threads) * THREAD_BYTES);
     memory(roots, bytes)?;
-    let mut targets: Vec<&PathBuf> = curves.iter().map(|c| &c.dir).collect();
+    let mut targets: Vec<&PathBuf> = curves.iter().filter_map(|c| c.dir.as_ref()).collect();
     targets.sort();
     targets.dedup();
     for target in targets {
-        let here = curves.iter().filter(|c| &c.dir == target);
+        let here = curves.iter().filter(|c| c.dir.as_ref() == Some(target));
         let (mut inodes, mut data) = (2, 0);
         for curve in here {
             let demand = curve.workload.demand;
@@ -53,7 +53,8 @@ pub(crate) fn check(roots: &Roots, curves: &[CurveRequest], tasks: usize) -> Res
 fn descriptors(curves: &[CurveRequest], tasks: u64) -> Result<(), Error> {
     let open = std::fs::read_dir("/proc/self/fd").map_or(8, |fds| fds.count() as u64);
     let of = |mode| {
-        curves.iter().filter(|c| c.mode == mode).map(|c| c.workload.demand.fds).sum::<u64>()
+        let here = curves.iter().filter(|c| c.mode == mode && c.dir.is_some());
+        here.map(|c| c.workload.demand.fds).sum::<u64>()
     };
     // Own fd tables in process mode; one for all in thread mode.
     let (process, thread) = (of(TaskMode::Process), of(TaskMode::Thread) * tasks);
@@ -72,7 +73,9 @@ fn descriptors(curves: &[CurveRequest], tasks: u64) -> Result<(), Error> {
             "ask for fewer workloads at a time, or raise it: ulimit -Hn"
         };
         return Err(refused(
-            format!("the run needs {need} open files in one process; the limit is {hard} (RLIMIT_NOFILE)"),
+            format!(
+                "the run needs {need} open files in one process; the limit is {hard} (RLIMIT_NOFILE)"
+            ),
             advice,
         ));
     }
@@ -118,7 +121,11 @@ fn memory(roots: &Roots, need: u64) -> Result<(), Error> {
     let Some(free) = [available, cgroup].into_iter().flatten().min() else { return Ok(()) };
     if free < need {
         return Err(refused(
-            format!("the tasks need about {} MiB of memory; {} MiB are free", need >> 20, free >> 20),
+            format!(
+                "the tasks need about {} MiB of memory; {} MiB are free",
+                need >> 20,
+                free >> 20
+            ),
             "use fewer --tasks or --mode thread",
         ));
     }
@@ -128,15 +135,18 @@ fn memory(roots: &Roots, need: u64) -> Result<(), Error> {
 /// The target is there, may be written and has room.
 fn room(target: &Path, inodes: u64, bytes: u64) -> Result<(), Error> {
     let shown = target.display();
-    let fs = rustix::fs::statvfs(target)
-        .map_err(|e| refused(format!("{shown}: {e}"), "choose a directory that exists: --on dir:PATH"))?;
+    let fs = rustix::fs::statvfs(target).map_err(|e| {
+        refused(format!("{shown}: {e}"), "choose a directory that exists: --on dir:PATH")
+    })?;
     if fs.f_flag.contains(StatVfsMountFlags::RDONLY) {
         return Err(refused(
             format!("{shown} is on a read-only mount"),
             "remount it read-write, or choose another directory: --on dir:PATH",
         ));
     }
-    if let Err(e) = rustix::fs::access(target, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK) {
+    if let Err(e) =
+        rustix::fs::access(target, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
+    {
         return Err(refused(
             format!("no directory can be made in {shown}: {}", std::io::Error::from(e)),
             "choose a directory that you may write to: --on dir:PATH",
@@ -150,7 +160,11 @@ fn room(target: &Path, inodes: u64, bytes: u64) -> Result<(), Error> {
     let need = bytes.div_ceil(block) + inodes;
     if fs.f_blocks > 0 && free < need {
         return Err(refused(
-            format!("{shown} has {} KiB free; the run needs about {} KiB", (free * block) >> 10, (need * block) >> 10),
+            format!(
+                "{shown} has {} KiB free; the run needs about {} KiB",
+                (free * block) >> 10,
+                (need * block) >> 10
+            ),
             "free space, use fewer --tasks, or choose another directory: --on dir:PATH",
         ));
     }

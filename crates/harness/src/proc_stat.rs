@@ -32,7 +32,8 @@ mod tests {
 
     #[test]
     fn a_name_with_blanks_and_parentheses_confuses_nothing() {
-        let line = "42 (a) R (b c) T 1 42 42 0 -1 4194304 87 0 0 0 0 0 0 0 20 0 1 0 987654 2527232 208 1";
+        let line =
+            "42 (a) R (b c) T 1 42 42 0 -1 4194304 87 0 0 0 0 0 0 0 20 0 1 0 987654 2527232 208 1";
         assert_eq!(parse(line), Some(ProcStat { state: 'T', start: 987_654 }));
         assert_eq!(parse("42 (x"), None);
         assert_eq!(parse("42 (x) R 1"), None);

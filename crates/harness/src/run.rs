@@ -6,6 +6,7 @@ use crate::crew::{Crew, Ended, Slice, Told};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::janitor::Janitor;
+use crate::lab_target::on_lab;
 use crate::machine::conditions::{Snapshot, diff};
 use crate::machine::topology::{Pin, order};
 use crate::machine::{Roots, affinity, host, mounts, warnings};
@@ -32,6 +33,8 @@ const WARMUP_ROUNDS: u32 = 20;
 const WARMUP_SHARE: f64 = 0.2;
 /// How often a disturbed slice is repeated.
 const REPEATS: u32 = 3;
+/// With so many disturbed rounds and not one good one, and the time spent, the run is given up.
+const DISTURBED: u32 = 10;
 /// What the dispatch of a slice costs, and each task on top.
 const DISPATCH: Duration = Duration::from_micros(150);
 const DISPATCH_TASK: Duration = Duration::from_micros(15);
@@ -49,14 +52,22 @@ pub struct CurveRequest {
     pub mode: TaskMode,
     /// Binds the workload to a directory.
     bind: fn(&Info, CString) -> Box<dyn Bench>,
-    /// The target's directory, absolute; set by [`Plan::new`].
-    pub(crate) dir: PathBuf,
+    /// The directory of a `dir:` target, absolute; set by [`Plan::new`].
+    pub(crate) dir: Option<PathBuf>,
 }
 
 impl CurveRequest {
     /// `workload` on `target` with tasks made as `mode` says.
     pub fn new(workload: &'static Info, target: Target, mode: TaskMode) -> CurveRequest {
-        CurveRequest { workload, target, mode, bind: on_dir, dir: PathBuf::new() }
+        CurveRequest { workload, target, mode, bind: on_dir, dir: None }
+    }
+
+    /// How its tasks are made on this machine. Those of the lab are threads, even if they are processes in there.
+    pub(crate) fn hosting(&self) -> TaskMode {
+        match self.target {
+            Target::Dir(_) => self.mode,
+            Target::Lab { .. } => TaskMode::Thread,
+        }
     }
 
     /// The same with another loop than the registered workload's: a benchmark's, to be measured beside it.
@@ -86,6 +97,8 @@ pub struct Request {
     pub precision: Option<f64>,
     /// Measure exactly so many rounds, whatever the time.
     pub rounds: Option<u32>,
+    /// Count and time every lock, where the target can.
+    pub locks: bool,
     /// Seed of the order of slices.
     pub seed: u64,
     /// When the command began; the budget counts from here.
@@ -122,25 +135,43 @@ impl Plan {
     /// [`Error::Refused`] if it cannot work.
     pub fn new(mut request: Request) -> Result<Plan, Error> {
         let roots = Roots::default();
-        let usable = affinity::usable().map_err(|error| Error::Os { call: "sched_getaffinity", error })?;
+        let usable =
+            affinity::usable().map_err(|error| Error::Os { call: "sched_getaffinity", error })?;
         for curve in &mut request.curves {
             let lacks = curve.workload.needs.iter().find(|need| !curve.target.has(**need));
             if let Some(need) = lacks {
                 return Err(Error::Refused {
-                    what: format!("{} needs '{}', which {} has not", curve.workload.name, need.name(), curve.target),
+                    what: format!(
+                        "{} needs '{}', which {} has not",
+                        curve.workload.name,
+                        need.name(),
+                        curve.target
+                    ),
                     advice: "choose another workload or target (vfscale list)".into(),
                 });
             }
-            curve.dir = preflight::resolve(curve.target.path())?;
+            if request.locks && !curve.target.counts_locks() {
+                return Err(Error::Refused {
+                    what: format!("the locks of {} cannot be counted", curve.target),
+                    advice: "--locks works on lab: targets so far".into(),
+                });
+            }
+            curve.dir = curve.target.dir().map(preflight::resolve).transpose()?;
         }
         let most = request.tasks.iter().copied().max().unwrap_or(1);
         preflight::check(&roots, &request.curves, most)?;
         let mut host = host::describe(&roots, &usable);
         for curve in &request.curves {
             let target = curve.target.to_string();
-            if host.fs.iter().all(|mount| mount.target != target) {
-                let mount = mounts::mount_of(&roots, &curve.dir, &target);
-                host.fs.push(mount.map_err(|error| Error::Os { call: "reading /proc/self/mountinfo", error })?);
+            let new = host.fs.iter().all(|mount| mount.target != target);
+            if let (true, Some(dir)) = (new, &curve.dir) {
+                let mount = mounts::mount_of(&roots, dir, &target);
+                host.fs.push(
+                    mount.map_err(|error| Error::Os {
+                        call: "reading /proc/self/mountinfo",
+                        error,
+                    })?,
+                );
             }
         }
         let warnings = warnings::run_warnings(&host, most as u32, request.pin != Pin::None);
@@ -175,9 +206,10 @@ impl fmt::Display for Plan {
         let names: Vec<String> =
             curves.iter().map(|c| format!("{}, {} mode", c.name(), c.mode)).collect();
         let tasks: Vec<String> = tasks.iter().map(ToString::to_string).collect();
-        let (shortest, longest) = self.points.iter().fold((Duration::MAX, Duration::ZERO), |(s, l), p| {
-            (s.min(p.length), l.max(p.length))
-        });
+        let (shortest, longest) = self
+            .points
+            .iter()
+            .fold((Duration::MAX, Duration::ZERO), |(s, l), p| (s.min(p.length), l.max(p.length)));
         let slices = if shortest == longest {
             format!("{shortest:?}")
         } else {
@@ -215,7 +247,10 @@ fn points(request: &Request, usable: usize) -> Vec<PlannedPoint> {
     let tasks = |curve| request.tasks.iter().map(move |&tasks| (curve, tasks));
     (0..request.curves.len())
         .flat_map(tasks)
-        .map(|(curve, tasks)| PlannedPoint { curve, tasks, length: length(tasks), tells: false })
+        .map(|(curve, tasks)| {
+            let tells = matches!(request.curves[curve].target, Target::Lab { .. });
+            PlannedPoint { curve, tasks, length: length(tasks), tells }
+        })
         .collect()
 }
 
@@ -249,7 +284,7 @@ pub struct Progress {
 }
 
 /// What came of a run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Measured {
     /// In the order of the request.
     pub curves: Vec<Curve>,
@@ -257,6 +292,8 @@ pub struct Measured {
     pub plan: results::Plan,
     /// What was seen before and while measuring.
     pub warnings: Vec<Warning>,
+    /// What could not be removed ([`Error::Left`]). The result is good all the same.
+    pub left: Option<Error>,
 }
 
 /// Carries out `plan`. Nothing of it is left on the target afterwards, whatever happens.
@@ -270,14 +307,30 @@ pub fn run(
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Measured, Error> {
-    // Declared before the crews and so dropped after them: it waits for their end.
     let mut janitor = Janitor::start()?;
-    let curves = make_dirs(&mut janitor, &plan.request, random())?;
-    let mut crews = match Crews::start(plan, curves, interrupt)? {
-        Some(crews) => crews,
-        None => return Ok(Session::new(plan).finish(&Crews::default(), interrupt)),
-    };
+    let measured = carry_out(plan, &mut janitor, interrupt, progress);
+    match (measured, janitor.finish()) {
+        (Ok(measured), Ok(())) => Ok(measured),
+        (Ok(measured), Err(left)) => Ok(Measured { left: Some(left), ..measured }),
+        (Err(error), Ok(())) => Err(error),
+        (Err(error), Err(left)) => {
+            Err(Error::AndLeft { error: Box::new(error), left: Box::new(left) })
+        }
+    }
+}
+
+/// All of a run but its end: the crews are gone when it returns.
+fn carry_out(
+    plan: &Plan,
+    janitor: &mut Janitor,
+    interrupt: &Interrupt,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Measured, Error> {
+    let curves = make_dirs(janitor, &plan.request, random())?;
     let mut session = Session::new(plan);
+    let Some(mut crews) = Crews::start(plan, curves, interrupt)? else {
+        return Ok(session.finish(&Crews::default(), interrupt));
+    };
     let before = Snapshot::take(&plan.roots, &plan.host.cpus);
     session.warm_up(&mut crews, interrupt, progress)?;
     session.measure(&mut crews, interrupt, progress)?;
@@ -285,9 +338,7 @@ pub fn run(
     let conditions = diff(&before, &Snapshot::take(&plan.roots, &plan.host.cpus));
     let own = clock::cpu_time_of_program();
     session.warnings.extend(warnings::conditions_warnings(&conditions, own));
-    let measured = session.finish(&crews, interrupt);
-    janitor.finish()?;
-    Ok(measured)
+    Ok(session.finish(&crews, interrupt))
 }
 
 /// A random number for the name of a directory: from the operating system, by way of the hash maps' keys.
@@ -296,8 +347,12 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Makes one run directory per target and one directory per curve in it; answers the curves' directories.
-fn make_dirs(janitor: &mut Janitor, request: &Request, random: u64) -> Result<Vec<PathBuf>, Error> {
+/// Makes one run directory per `dir:` target and one directory per curve in it; answers the curves' directories.
+fn make_dirs(
+    janitor: &mut Janitor,
+    request: &Request,
+    random: u64,
+) -> Result<Vec<Option<PathBuf>>, Error> {
     let cannot = |dir: &Path, error: std::io::Error| Error::Refused {
         what: format!("cannot make a directory in {}: {error}", dir.display()),
         advice: "choose a directory that you may write to and that has room: --on dir:PATH".into(),
@@ -305,14 +360,18 @@ fn make_dirs(janitor: &mut Janitor, request: &Request, random: u64) -> Result<Ve
     let mut made: Vec<&PathBuf> = Vec::new();
     let mut dirs = Vec::new();
     for (number, curve) in request.curves.iter().enumerate() {
-        let run = rundir::new_name(&curve.dir, random);
-        if !made.contains(&&curve.dir) {
-            janitor.make_dir(&run).map_err(|e| cannot(&curve.dir, e))?;
-            made.push(&curve.dir);
+        let Some(target) = &curve.dir else {
+            dirs.push(None);
+            continue;
+        };
+        let run = rundir::new_name(target, random);
+        if !made.contains(&target) {
+            janitor.make_dir(&run).map_err(|e| cannot(target, e))?;
+            made.push(target);
         }
         let dir = run.join(format!("c{number}"));
         std::fs::create_dir(&dir).map_err(|e| cannot(&run, e))?;
-        dirs.push(dir);
+        dirs.push(Some(dir));
     }
     Ok(dirs)
 }
@@ -327,7 +386,11 @@ struct Crews {
 
 impl Crews {
     /// None if the user asked to end meanwhile.
-    fn start(plan: &Plan, dirs: Vec<PathBuf>, interrupt: &Interrupt) -> Result<Option<Crews>, Error> {
+    fn start(
+        plan: &Plan,
+        dirs: Vec<Option<PathBuf>>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Crews>, Error> {
         let request = &plan.request;
         let most = request.tasks.iter().copied().max().unwrap_or(1);
         let order = match request.pin {
@@ -338,9 +401,17 @@ impl Crews {
         for mode in [TaskMode::Process, TaskMode::Thread] {
             let mut benches: Vec<(String, Box<dyn Bench>)> = Vec::new();
             for (number, curve) in request.curves.iter().enumerate() {
-                if curve.mode == mode {
+                if curve.hosting() == mode {
                     crews.place[number] = (crews.crews.len(), benches.len());
-                    benches.push((curve.name(), (curve.bind)(curve.workload, c_path(&dirs[number]))));
+                    let bench = match (&curve.target, &dirs[number]) {
+                        (Target::Lab { era, .. }, _) => {
+                            on_lab(curve.workload, *era, curve.mode, most, request.locks)
+                        }
+                        (Target::Dir(path), dir) => {
+                            (curve.bind)(curve.workload, c_path(dir.as_ref().unwrap_or(path)))
+                        }
+                    };
+                    benches.push((curve.name(), bench));
                 }
             }
             if benches.is_empty() {
@@ -380,6 +451,9 @@ impl Crews {
     }
 }
 
+/// What came of one round, per point; empty if it was disturbed.
+type Round = Vec<(Vec<Sample>, Told)>;
+
 /// The measurement itself.
 struct Session<'a> {
     plan: &'a Plan,
@@ -415,7 +489,7 @@ impl<'a> Session<'a> {
         interrupt: &Interrupt,
         progress: &mut dyn FnMut(Progress),
         warming_up: bool,
-    ) -> Result<Option<Vec<(Vec<Sample>, Told)>>, Error> {
+    ) -> Result<Option<Round>, Error> {
         let plan = self.plan;
         let mut order: Vec<usize> = (0..plan.points.len()).collect();
         self.random.shuffle(&mut order);
@@ -442,9 +516,14 @@ impl<'a> Session<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), Error> {
         let began = Instant::now();
-        let limit = self.plan.left().mul_f64(WARMUP_SHARE);
+        let left = self.plan.left();
+        if self.plan.request.rounds.is_none() && round(&self.plan.points) * 2 > left {
+            // There is time for one round: better a cold one than none in time.
+            return Ok(());
+        }
+        let limit = left.mul_f64(WARMUP_SHARE);
         let mut rule = stats::WarmUp::new();
-        while self.warmup_rounds < WARMUP_ROUNDS {
+        while self.warmup_rounds < WARMUP_ROUNDS && !interrupt.asked() {
             let Some(round) = self.round(crews, interrupt, progress, true)? else { return Ok(()) };
             self.warmup_rounds += 1;
             let rates: Vec<f64> =
@@ -473,13 +552,19 @@ impl<'a> Session<'a> {
                 Some(rounds) => self.rounds >= rounds,
                 None => self.rounds > 0 && self.plan.left() < longest + ending,
             };
-            if enough || (self.rounds >= ROUNDS_MIN && self.rounds.is_multiple_of(10) && self.precise()) {
+            if enough
+                || (self.rounds >= ROUNDS_MIN && self.rounds.is_multiple_of(10) && self.precise())
+            {
                 return Ok(());
             }
             let began = Instant::now();
             let Some(round) = self.round(crews, interrupt, progress, false)? else { return Ok(()) };
             longest = longest.max(began.elapsed());
             if round.is_empty() {
+                // However long the user wants it, this does not get better.
+                if self.rounds == 0 && self.disturbed > DISTURBED && self.plan.left().is_zero() {
+                    return Err(Error::Disturbed);
+                }
                 continue;
             }
             for (at, (samples, told)) in round.into_iter().enumerate() {
@@ -546,7 +631,7 @@ impl<'a> Session<'a> {
             pin: request.pin.to_string(),
             partial: interrupt.asked(),
         };
-        Measured { curves, plan, warnings: self.warnings }
+        Measured { curves, plan, warnings: self.warnings, left: None }
     }
 
     /// Warnings that only the samples give.
@@ -564,7 +649,10 @@ impl<'a> Session<'a> {
         if self.disturbed > 0 {
             warn(
                 "disturbed",
-                format!("{} rounds were thrown away: tasks were stopped and continued meanwhile", self.disturbed),
+                format!(
+                    "{} rounds were thrown away: tasks were stopped and continued meanwhile",
+                    self.disturbed
+                ),
                 "do not stop the tasks of a run",
             );
         }
@@ -582,7 +670,10 @@ impl<'a> Session<'a> {
         if idle > 0 {
             warn(
                 "starved",
-                format!("in {idle} of {} slices a task did not get to do a single operation", all().count()),
+                format!(
+                    "in {idle} of {} slices a task did not get to do a single operation",
+                    all().count()
+                ),
                 "the slice is too short for so many tasks or so slow an operation: use a longer --slice (and --time)",
             );
         }

@@ -77,7 +77,9 @@ impl Marker {
             return None;
         }
         let value = |key: &str| {
-            text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).map(str::to_owned)
+            text.lines()
+                .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+                .map(str::to_owned)
         };
         Some(Marker {
             pid: value("pid")?.parse().ok()?,
@@ -118,15 +120,13 @@ pub(crate) fn new_name(target: &Path, random: u64) -> PathBuf {
 /// # Errors
 /// What mkdir(2), open(2) or write(2) say; nothing is left then.
 pub(crate) fn create(dir: &Path) -> io::Result<()> {
+    let marker_text = Marker::of_this_process().to_text();
     rustix::fs::mkdir(dir, Mode::RWXU)?;
     let marked = (|| {
         let dir = open_dir(CWD, dir)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let marker = rustix::fs::openat(&dir, MARKER, flags, Mode::RUSR | Mode::WUSR)?;
-        io::Write::write_all(
-            &mut std::fs::File::from(marker),
-            Marker::of_this_process().to_text().as_bytes(),
-        )
+        io::Write::write_all(&mut std::fs::File::from(marker), marker_text.as_bytes())
     })();
     if marked.is_err() {
         // Without a marker nobody would ever dare to remove it.
@@ -145,7 +145,8 @@ fn read_marker(dir: impl AsFd) -> Option<Marker> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = rustix::fs::openat(dir, MARKER, flags, Mode::empty()).ok()?;
     let mut text = String::new();
-    io::Read::read_to_string(&mut io::Read::take(std::fs::File::from(file), 4096), &mut text).ok()?;
+    io::Read::read_to_string(&mut io::Read::take(std::fs::File::from(file), 4096), &mut text)
+        .ok()?;
     Marker::parse(&text)
 }
 
@@ -165,8 +166,27 @@ pub(crate) fn remove(dir: &Path) -> io::Result<()> {
         let device = rustix::fs::fstat(&opened)?.st_dev;
         empty(opened.as_fd(), device, Some(MARKER))?;
         rustix::fs::unlinkat(&opened, MARKER, AtFlags::empty())?;
+    } else if holds_only_an_empty_marker(opened.as_fd())? {
+        rustix::fs::unlinkat(&opened, MARKER, AtFlags::empty())?;
     }
     Ok(rustix::fs::rmdir(dir)?)
+}
+
+/// What a death between the making of the marker and its writing leaves.
+fn holds_only_an_empty_marker(dir: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut found = false;
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name == MARKER {
+            let stat = rustix::fs::statat(dir, MARKER, AtFlags::SYMLINK_NOFOLLOW)?;
+            found =
+                FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_size == 0;
+        } else if name != c"." && name != c".." {
+            return Ok(false);
+        }
+    }
+    Ok(found)
 }
 
 /// Removes what is in `dir`, but for `keep`.
@@ -220,7 +240,7 @@ fn remove_entry(
 pub struct Found {
     /// Its path.
     pub path: PathBuf,
-    /// None: it has the name, but no marker of this program.
+    /// None: it has the name, but no marker of this program (an empty one in an otherwise empty directory counts as one).
     pub owner: Option<Owner>,
 }
 
@@ -238,7 +258,11 @@ pub fn find(target: &Path) -> io::Result<Vec<Found>> {
         }
         let path = target.join(OsStr::from_bytes(&name.into_vec()));
         if let Ok(dir) = open_dir(CWD, &path) {
-            let owner = read_marker(&dir).map(|marker| marker.owner(&here));
+            let owner = match read_marker(&dir) {
+                Some(marker) => Some(marker.owner(&here)),
+                None if holds_only_an_empty_marker(dir.as_fd())? => half_made_by(&path),
+                None => None,
+            };
             found.push(Found { path, owner });
         }
     }
@@ -246,12 +270,19 @@ pub fn find(target: &Path) -> io::Result<Vec<Found>> {
     Ok(found)
 }
 
+/// The maker of a directory whose marker is still empty, by the pid in its name.
+fn half_made_by(path: &Path) -> Option<Owner> {
+    let pid = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.split('.').next()?.parse().ok()?;
+    Some(if ProcStat::read(pid).is_some() { Owner::Running(pid) } else { Owner::Gone })
+}
+
 /// Removes a leftover that [`find`] has found. The marker is read again: nothing unmarked is removed.
 ///
 /// # Errors
 /// If it is not marked, or not all of it could be removed.
 pub fn remove_leftover(path: &Path) -> io::Result<()> {
-    if read_marker(&open_dir(CWD, path)?).is_none() {
+    let dir = open_dir(CWD, path)?;
+    if read_marker(&dir).is_none() && !holds_only_an_empty_marker(dir.as_fd())? {
         return Err(io::Error::other("it has no marker of vfscale"));
     }
     remove(path)
@@ -290,6 +321,22 @@ mod tests {
         assert!(remove_leftover(&dir).is_err());
         assert!(remove(&dir).is_err());
         assert!(dir.join("precious").exists());
+    }
+
+    #[test]
+    fn a_directory_that_was_not_marked_in_time_is_a_leftover_only_while_nothing_else_is_in_it() {
+        let target = tempfile::tempdir().unwrap();
+        // No process has this pid: it is above the largest pid_max.
+        let dir = target.path().join("vfscale-run.4999999.0");
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join(".vfscale-run"), "").unwrap();
+        assert_eq!(find(target.path()).unwrap()[0].owner, Some(Owner::Gone));
+        fs::write(dir.join("precious"), "x").unwrap();
+        assert_eq!(find(target.path()).unwrap()[0].owner, None);
+        assert!(remove_leftover(&dir).is_err());
+        fs::remove_file(dir.join("precious")).unwrap();
+        remove_leftover(&dir).unwrap();
+        assert!(!dir.exists());
     }
 
     #[test]

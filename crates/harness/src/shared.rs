@@ -22,6 +22,8 @@ pub(crate) struct Control {
     pub(crate) tasks: CachePadded<AtomicU32>,
     /// 1 if there are more tasks than CPUs: then nobody spins at the barrier, and waiting for a CPU counts as time.
     pub(crate) crowded: CachePadded<AtomicU32>,
+    /// How long the slice is to last, nanoseconds.
+    pub(crate) length_ns: CachePadded<AtomicU64>,
     /// Tasks that have reached the barrier.
     pub(crate) arrived: CachePadded<AtomicU32>,
     /// Number of the last slice whose barrier is open; a futex.

@@ -106,11 +106,12 @@ fn slice(shared: &Shared, id: usize, number: u32, curve: usize, task: &mut Prepa
     let crowded = control.crowded.load(SeqCst) != 0;
     pass_barrier(shared, number, crowded);
     let opened = control.opened_ns.load(SeqCst);
+    let until = crowded.then(|| opened + control.length_ns.load(SeqCst));
 
     let cpu_before = machine::affinity::current_cpu();
     let before = Usage::of_this_thread();
     let start = now_ns();
-    let outcome = task.runner.run(&control.stop, task.batch as u32);
+    let outcome = task.runner.run(&control.stop, task.batch as u32, until);
     let end = now_ns();
     let used = Usage::of_this_thread().since(before);
     let cpu_after = machine::affinity::current_cpu();

@@ -19,7 +19,9 @@ impl<P: Platform, T> POwned<P, T> {
     fn layout() -> Layout {
         let layout = Layout::new::<T>().align_to(LINE).expect("64 is a power of two");
         // A size of 0 has no address; and no neighbour on the last line.
-        Layout::from_size_align(layout.size().max(1), layout.align()).expect("it was valid").pad_to_align()
+        Layout::from_size_align(layout.size().max(1), layout.align())
+            .expect("it was valid")
+            .pad_to_align()
     }
 
     /// Moves `value` there.

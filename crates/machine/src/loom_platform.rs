@@ -145,7 +145,10 @@ impl LoomSpin {
     fn keep(&self, guard: loom::sync::MutexGuard<'_, ()>) {
         // SAFETY: the guard is dropped in `unlock`, before the lock can be: whoever drops a locked lock has a bug that loom
         // reports. The caller holds the mutex, so nobody else touches `guard`.
-        unsafe { *self.guard.get() = Some(std::mem::transmute::<loom::sync::MutexGuard<'_, ()>, Guard>(guard)) }
+        unsafe {
+            *self.guard.get() =
+                Some(std::mem::transmute::<loom::sync::MutexGuard<'_, ()>, Guard>(guard))
+        }
     }
 }
 

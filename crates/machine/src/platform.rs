@@ -1,4 +1,4 @@
-//! The facade.
+//! The facade: what every machine must have.
 
 use crate::accounting::LockTag;
 use crate::sync::Rcu;

@@ -141,7 +141,8 @@ impl<T> PtrWord<T> for AtomicPtr<T> {
 impl Futex for AtomicU32 {
     fn wait(&self, value: u32) {
         // Woken, changed already or interrupted: the caller looks again in any case.
-        let _ = rustix::thread::futex::wait(self, rustix::thread::futex::Flags::PRIVATE, value, None);
+        let _ =
+            rustix::thread::futex::wait(self, rustix::thread::futex::Flags::PRIVATE, value, None);
     }
 
     fn wake(&self, count: u32) {

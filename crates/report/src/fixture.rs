@@ -1,7 +1,10 @@
 //! Runs with fixed numbers for the tests.
 
 use crate::Style;
-use results::{Cpu, Curve, Host, LockUse, Mount, Plan, Point, Quota, RcuBacklog, Run, Sample, Topology, Warning};
+use results::{
+    Cpu, Curve, Host, LockUse, Mount, Plan, Point, Quota, RcuBacklog, Run, Sample, Topology,
+    Warning,
+};
 
 /// Every mix of choices, at a narrow and a usual width.
 pub(crate) fn styles() -> Vec<Style> {
@@ -193,7 +196,8 @@ pub(crate) fn odd_runs() -> Vec<Run> {
     idle_run.curves[0].points = vec![idle.clone(), Point { tasks: 2, ..idle }];
     let mut counted = run();
     counted.curves[0].points[0].locks = locks();
-    counted.curves[0].points[0].rcu = Some(RcuBacklog { waiting: 3, peak: 12_000, peak_bytes: 3 << 20 });
+    counted.curves[0].points[0].rcu =
+        Some(RcuBacklog { waiting: 3, peak: 12_000, peak_bytes: 3 << 20 });
     vec![
         counted,
         run(),

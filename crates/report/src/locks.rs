@@ -46,7 +46,11 @@ fn shown(point: &Point) -> Vec<LockUse> {
 
 fn row(point: &Point, lock: &LockUse, ops: u64, time_ns: u64, cpus: usize) -> Vec<String> {
     let quotient = |dividend: u64, divisor: u64, scale: f64| {
-        if divisor == 0 { NONE.to_owned() } else { finite(dividend as f64 * scale / divisor as f64, 3) }
+        if divisor == 0 {
+            NONE.to_owned()
+        } else {
+            finite(dividend as f64 * scale / divisor as f64, 3)
+        }
     };
     vec![
         tasks_cell(point, cpus),

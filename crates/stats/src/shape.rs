@@ -132,7 +132,8 @@ impl Shape {
     pub fn sentence(&self) -> String {
         match *self {
             Shape::Single => {
-                "has nothing to compare: fewer than two task counts within the usable CPUs".to_owned()
+                "has nothing to compare: fewer than two task counts within the usable CPUs"
+                    .to_owned()
             }
             Shape::Scales { base, to, times, efficiency } => {
                 format!("scales to {}", scaling_words(base, to, times, efficiency))
@@ -189,7 +190,8 @@ mod tests {
         shape(&curve(points, 0.01), cpus).sentence()
     }
 
-    const NOTHING: &str = "has nothing to compare: fewer than two task counts within the usable CPUs";
+    const NOTHING: &str =
+        "has nothing to compare: fewer than two task counts within the usable CPUs";
 
     #[test]
     fn says_what_a_reader_would() {

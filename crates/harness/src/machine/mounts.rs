@@ -179,7 +179,7 @@ mod tests {
             ((0, 30), "/mnt/x", 32),
             ((0, 26), "/mnt/x", 30),
             // btrfs: no mount has the device of the file.
-            ((0, 77), "/home/me", 33),
+            ((0, 77), "/data/me", 33),
         ];
         for (device, path, expected) in cases {
             assert_eq!(

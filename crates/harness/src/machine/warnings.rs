@@ -173,8 +173,8 @@ pub(crate) fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::conditions::CpuTime;
     use crate::machine::cgroup::Throttling;
+    use crate::machine::conditions::CpuTime;
     use results::Cpu;
 
     fn host(cpus: u32) -> Host {
@@ -235,7 +235,10 @@ mod tests {
     #[test]
     fn after_the_run() {
         let codes = |conditions: Conditions| -> Vec<String> {
-            conditions_warnings(&conditions, Duration::ZERO).into_iter().map(|warning| warning.code).collect()
+            conditions_warnings(&conditions, Duration::ZERO)
+                .into_iter()
+                .map(|warning| warning.code)
+                .collect()
         };
         assert_eq!(codes(Conditions::default()), [""; 0]);
         let quiet = Conditions {

@@ -43,11 +43,15 @@ impl<P: Platform> Mutex<P> {
     /// Takes it, sleeping if it must. Must not be called inside an RCU read-side section: sleeping ends it.
     #[inline]
     pub fn lock(&self, cx: Cx<'_, P>) {
-        count::<P>(&self.tag, || self.try_take(), || {
-            if !self.try_take() {
-                self.wait(cx);
-            }
-        });
+        count::<P>(
+            &self.tag,
+            || self.try_take(),
+            || {
+                if !self.try_take() {
+                    self.wait(cx);
+                }
+            },
+        );
     }
 
     #[cold]

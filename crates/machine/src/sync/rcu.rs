@@ -129,7 +129,8 @@ impl<P: Platform> Rcu<P> {
         self.cpus.get(cpu).seen.store(0, Release);
     }
 
-    /// The CPU holds no reference into RCU-protected structures at this moment. To be called at the end of each system call.
+    /// The CPU, which must be online, holds no reference into RCU-protected structures at this moment. To be called at the end of
+    /// each system call.
     #[inline]
     pub fn quiescent(&self, cx: Cx<'_, P>) {
         let local = self.cpus.get(cx.cpu);
@@ -209,7 +210,7 @@ impl<P: Platform> Rcu<P> {
         });
     }
 
-    /// Waits for a grace period. The calling CPU must hold no reference.
+    /// Waits for a grace period. The calling CPU must be online and hold no reference.
     pub fn synchronize(&self, cx: Cx<'_, P>) {
         P::fence(SeqCst);
         let after = self.current.load(Relaxed) + 1;

@@ -19,6 +19,29 @@ pub struct RwSem<P: Platform> {
     tag: P::Tag,
 }
 
+/// How it is taken.
+#[derive(Clone, Copy)]
+enum Mode {
+    Read,
+    Write,
+}
+
+impl Mode {
+    fn may_enter(self, word: u32) -> bool {
+        match self {
+            Mode::Read => word & WRITER == 0,
+            Mode::Write => word & (WRITER | READERS) == 0,
+        }
+    }
+
+    fn enter(self, word: u32) -> u32 {
+        match self {
+            Mode::Read => word + 1,
+            Mode::Write => word | WRITER,
+        }
+    }
+}
+
 // Orderings as for a spinlock.
 impl<P: Platform> RwSem<P> {
     /// A free lock; `name` is the kernel's.
@@ -26,39 +49,38 @@ impl<P: Platform> RwSem<P> {
         RwSem { word: P::U32::new(0), tag: P::Tag::new(name) }
     }
 
-    fn try_with(&self, may: impl Fn(u32) -> bool, take: impl Fn(u32) -> u32) -> bool {
-        let word = self.word.load(Relaxed);
-        may(word) && self.word.compare_exchange(word, take(word), Acquire, Relaxed).is_ok()
-    }
-
-    fn try_read(&self) -> bool {
-        self.try_with(|word| word & WRITER == 0, |word| word + 1)
-    }
-
-    fn try_write(&self) -> bool {
-        self.try_with(|word| word & (WRITER | READERS) == 0, |word| word | WRITER)
+    /// Tries as long as the lock is free for us; a lost race against somebody else's change of the word is not contention.
+    fn try_with(&self, mode: Mode) -> bool {
+        let mut word = self.word.load(Relaxed);
+        while mode.may_enter(word) {
+            match self.word.compare_exchange(word, mode.enter(word), Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(found) => word = found,
+            }
+        }
+        false
     }
 
     /// Takes it shared, sleeping if it must; not inside an RCU read-side section.
     pub fn read_lock(&self, cx: Cx<'_, P>) {
-        count::<P>(&self.tag, || self.try_read(), || self.wait(cx, || self.try_read()));
+        count::<P>(&self.tag, || self.try_with(Mode::Read), || self.wait(cx, Mode::Read));
     }
 
     /// Takes it exclusively, sleeping if it must; not inside an RCU read-side section.
     pub fn write_lock(&self, cx: Cx<'_, P>) {
-        count::<P>(&self.tag, || self.try_write(), || self.wait(cx, || self.try_write()));
+        count::<P>(&self.tag, || self.try_with(Mode::Write), || self.wait(cx, Mode::Write));
     }
 
-    fn wait(&self, cx: Cx<'_, P>, taken: impl Fn() -> bool) {
+    fn wait(&self, cx: Cx<'_, P>, mode: Mode) {
         for _ in 0..SPINS {
-            if taken() {
+            if self.try_with(mode) {
                 return;
             }
             P::relax();
         }
-        while !taken() {
+        while !self.try_with(mode) {
             let word = self.word.load(Relaxed);
-            if word & (WRITER | READERS) == 0 {
+            if mode.may_enter(word) {
                 continue;
             }
             // The value slept on has the bit, so that the wake-up that clears it cannot be missed.

@@ -21,10 +21,11 @@ impl<P: Platform> SeqCount<P> {
         self.0.spin_until(Acquire, |seq| seq % 2 == 0)
     }
 
-    /// The current number without waiting; odd if a writer is at work (the kernel's raw_seqcount_begin).
+    /// The current number without waiting (the kernel's raw_seqcount_begin). If a writer is at work it is the even number below,
+    /// so that `retry` will say yes.
     #[inline]
     pub fn read_begin_now(&self) -> u32 {
-        self.0.load(Acquire)
+        self.0.load(Acquire) & !1
     }
 
     /// Whether what was read since `begin` may be torn. The data itself must be read by atomics (Relaxed is enough).

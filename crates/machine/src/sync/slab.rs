@@ -38,7 +38,8 @@ impl<P: Platform, T: Send + Sync + 'static> Slab<P, T> {
     fn layout() -> Layout {
         // Objects begin on lines of their own, as the kernel's caches with SLAB_HWCACHE_ALIGN do.
         let object = Layout::new::<T>().align_to(64).expect("64 is a power of two").pad_to_align();
-        Layout::from_size_align(object.size() * BLOCK, object.align()).expect("a block fits into memory")
+        Layout::from_size_align(object.size() * BLOCK, object.align())
+            .expect("a block fits into memory")
     }
 
     fn with<R>(&self, cpu: Cpu, f: impl FnOnce(&mut Local<T>) -> R) -> R {

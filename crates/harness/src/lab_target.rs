@@ -5,8 +5,8 @@
 //! data belongs to one task each, so with more tasks than CPUs it stays contention-free where a kernel's would be shared.
 
 use crate::bench::{Bench, Extra, FailedOn, System, bind_to};
-use ::lab::eras::Era;
-use ::lab::vfs::{Kernel, Task};
+use lab::eras::Era;
+use lab::vfs::{Kernel, Task};
 use machine::{Counted, Cpu, Platform, Real};
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, OnceLock};

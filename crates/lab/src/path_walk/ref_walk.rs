@@ -1,0 +1,141 @@
+//! The walk with references: each component gets one before the one before it is let go (link_path_walk, 2.6.31).
+
+use super::Path;
+use super::components::{self, Component};
+use super::dentry::Dentry;
+use super::fs_struct::Start;
+use super::tree::{Discipline, Tree, Trip, put_mount};
+use crate::object::{Kind, Mount, Raw};
+use machine::{Cx, Platform};
+use vfs_api::Errno;
+
+/// A walk on its way. Holds a reference to the mount and the dentry of `at`, and to those of `root`, once it is known.
+pub(super) struct RefWalk<'a, P: Platform, D: Discipline<P>> {
+    tree: &'a Tree<P, D>,
+    trip: &'a Trip<'a, P>,
+    at: Path<P>,
+    /// nd->root: looked up when it is needed.
+    root: Option<Path<P>>,
+}
+
+impl<'a, P: Platform, D: Discipline<P>> RefWalk<'a, P, D> {
+    /// Walks to the end.
+    ///
+    /// # Errors
+    /// As [`PathWalk::walk`](super::PathWalk::walk).
+    pub(super) fn run(tree: &'a Tree<P, D>, trip: &'a Trip<'a, P>) -> Result<Path<P>, Errno> {
+        let cx = trip.cx;
+        let start = |from| tree.discipline.start(trip.fs, from, |path| get_path(tree, cx, path));
+        let (at, root) = if components::is_absolute(trip.path) {
+            let root = start(Start::Root);
+            get_path(tree, cx, root);
+            (root, Some(root))
+        } else {
+            (start(Start::Cwd), None)
+        };
+        let mut walk = RefWalk { tree, trip, at, root };
+        let result = walk.steps();
+        if let Some(root) = walk.root {
+            tree.drop_path(cx, root);
+        }
+        match result {
+            Ok(()) => Ok(walk.at),
+            Err(errno) => {
+                tree.drop_path(cx, walk.at);
+                Err(errno)
+            }
+        }
+    }
+
+    fn steps(&mut self) -> Result<(), Errno> {
+        for (component, must_be_directory) in components::steps(self.trip.path) {
+            match component {
+                Component::Dot => {}
+                Component::DotDot => self.up(),
+                Component::Name(name) => self.down(name)?,
+            }
+            // SAFETY: the reference held keeps the dentry, and that its inode.
+            let inode = unsafe { self.at.dentry.get().inode().get() };
+            if must_be_directory && inode.kind != Kind::Directory {
+                return Err(Errno::NOTDIR);
+            }
+        }
+        Ok(())
+    }
+
+    /// do_lookup
+    fn down(&mut self, name: &[u8]) -> Result<(), Errno> {
+        // SAFETY: a reference is held.
+        let directory = unsafe { self.at.dentry.get() };
+        components::check_name(directory, name)?;
+        let child = self.tree.look_up(directory, name).ok_or(Errno::NOENT)?;
+        self.move_to(child);
+        self.cross();
+        Ok(())
+    }
+
+    /// follow_dotdot
+    fn up(&mut self) {
+        let Trip { cx, fs, mounts, .. } = *self.trip;
+        let tree = self.tree;
+        let root = *self.root.get_or_insert_with(|| {
+            tree.discipline.start(fs, Start::Root, |path| get_path(tree, cx, path))
+        });
+        loop {
+            if self.at == root {
+                break;
+            }
+            // SAFETY: a reference is held to both.
+            let (mount, dentry) = unsafe { (self.at.mount.get(), self.at.dentry.get()) };
+            if self.at.dentry != mount.root {
+                let parent = tree.discipline.parent(dentry);
+                self.move_to(parent);
+                break;
+            }
+            let Some(above) = mounts.mount_point(cx, self.at.mount) else { break };
+            // SAFETY: a mount holds its mount point; if it was unmounted just now, RCU keeps the memory until this call ends.
+            let point = unsafe { above.dentry.get() };
+            // A mount point cannot be removed: without a name, it is one no more, and the mount is no longer on it.
+            if tree.discipline.claim(point, || point.is_hashed()) {
+                self.enter(above.mount, above.dentry);
+            }
+        }
+        self.cross();
+    }
+
+    /// Goes on to what is mounted here, if anything (follow_mount).
+    fn cross(&mut self) {
+        let Trip { cx, mounts, .. } = *self.trip;
+        // SAFETY: a reference is held.
+        while unsafe { self.at.dentry.get() }.is_mount_point() {
+            let Some(mounted) = mounts.mounted_at(cx, self.at) else { break };
+            // SAFETY: mounts live as long as the kernel.
+            let root = unsafe { mounted.get() }.root;
+            // SAFETY: a mount holds its root as long as it lives.
+            self.tree.discipline.get(unsafe { root.get() });
+            self.enter(mounted, root);
+        }
+    }
+
+    /// Goes on to a dentry of the same mount, which has a reference for it.
+    fn move_to(&mut self, dentry: Raw<Dentry<P>>) {
+        let old = std::mem::replace(&mut self.at.dentry, dentry);
+        self.tree.drop_dentry(self.trip.cx, old);
+    }
+
+    /// Goes on to another mount, and to a dentry that has a reference for it.
+    fn enter(&mut self, mount: Raw<Mount<P>>, dentry: Raw<Dentry<P>>) {
+        // SAFETY: mounts live as long as the kernel.
+        unsafe { mount.get() }.refs.get(self.trip.cx);
+        self.move_to(dentry);
+        put_mount(self.trip.cx, std::mem::replace(&mut self.at.mount, mount));
+    }
+}
+
+/// Takes a reference to both (path_get), of which the caller knows that somebody has some.
+fn get_path<P: Platform, D: Discipline<P>>(tree: &Tree<P, D>, cx: Cx<'_, P>, path: Path<P>) {
+    // SAFETY: somebody has references.
+    unsafe { path.mount.get() }.refs.get(cx);
+    // SAFETY: as above.
+    tree.discipline.get(unsafe { path.dentry.get() });
+}

@@ -1,0 +1,271 @@
+//! Every interleaving of small scenes, for every design.
+//!
+//! Writers write a cell of their CPU's, and who has made a mount read-only reads them all: loom reports a writer on a read-only
+//! mount, and missing order, as a race.
+
+use super::platforms::{UNFENCED, Unfenced};
+use super::{World, names};
+use crate::design::Env;
+use crate::write_count::{WriteCountDesign, percpu_hold};
+use machine::{Loom, Platform, SpinKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use vfs_api::Errno;
+
+/// Every interleaving with at most 3 preemptions, with 3 threads at most 2.
+fn model(threads: usize, scene: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(if threads > 2 { 2 } else { 3 });
+    builder.check(scene);
+}
+
+fn each(
+    designs: impl Iterator<Item = &'static str>,
+    threads: usize,
+    mounts: usize,
+    scene: impl Fn(&str, Arc<World<Loom>>) + Send + Sync + Copy + 'static,
+) {
+    for name in designs {
+        model(threads, move || scene(name, Arc::new(World::named(name, mounts))));
+    }
+}
+
+/// Designs whose writers do not wait for a word. loom takes it for a way to run that two threads that wait for a word yield to
+/// each other for ever, and gives up.
+fn without_hold() -> impl Iterator<Item = &'static str> {
+    names().filter(|name| *name != "percpu_hold")
+}
+
+fn spawn<P: Platform, R: Send + 'static>(
+    world: &Arc<World<P>>,
+    f: impl FnOnce(&World<P>) -> R + Send + 'static,
+) -> loom::thread::JoinHandle<R> {
+    let world = Arc::clone(world);
+    let builder = loom::thread::Builder::new().name(UNFENCED.to_owned());
+    builder.spawn(move || f(&world)).expect("loom allows so many threads")
+}
+
+/// Opens, writes, closes. Whether it could.
+fn write<P: Platform>(world: &World<P>, cpu: usize, mount: usize) -> bool {
+    let wanted = world.want(cpu, mount);
+    if wanted.is_ok() {
+        world.write(cpu, mount);
+        world.drop(cpu, mount);
+    }
+    wanted.is_ok()
+}
+
+/// Makes the super block or its mount 0 read-only, for the time of a look at everything that writers write.
+fn freeze<P: Platform>(world: &World<P>, cpu: usize, whole: bool) -> bool {
+    let set = |readonly| {
+        if whole {
+            world.sb_readonly(cpu, readonly)
+        } else {
+            world.mount_readonly(cpu, 0, readonly)
+        }
+    };
+    let frozen = set(true);
+    if frozen.is_ok() {
+        let mounts = if whole { 0..world.mounts.len() } else { 0..1 };
+        mounts.for_each(|mount| {
+            world.read_all(mount);
+        });
+        assert_eq!(set(false), Ok(()));
+    } else {
+        assert_eq!(frozen, Err(Errno::BUSY));
+    }
+    frozen.is_ok()
+}
+
+fn writer_against_remount<P: Platform>(name: &str, world: &Arc<World<P>>, whole: bool) {
+    let writer = spawn(world, |world| write(world, 0, 0));
+    let frozen = freeze(world, 1, whole);
+    let written = writer.join().expect("no assertion failed");
+    // Without counts, a remount that finds the file may have refused it already.
+    assert!(frozen || written || name == "none", "one of them must get through");
+    assert!(freeze(world, 1, whole), "{name}: nobody writes any more");
+    assert!(write(world, 0, 0), "{name}: it is writable again");
+}
+
+#[test]
+fn a_writer_against_a_remount_of_the_mount() {
+    each(names(), 2, 1, |name, world| writer_against_remount(name, &world, false));
+}
+
+#[test]
+fn a_writer_against_a_remount_of_the_super_block() {
+    each(names(), 2, 1, |name, world| writer_against_remount(name, &world, true));
+}
+
+#[test]
+fn two_writers_against_a_remount_of_the_mount() {
+    each(without_hold(), 3, 1, |name, world| {
+        let writers = [0, 1].map(|cpu| spawn(&world, move |world| write(world, cpu, 0)));
+        freeze(&world, 2, false);
+        for writer in writers {
+            writer.join().expect("no assertion failed");
+        }
+        assert!(freeze(&world, 2, false), "{name}: nobody writes any more");
+    });
+}
+
+#[test]
+fn two_writers_on_two_mounts_against_a_remount_of_the_super_block() {
+    each(without_hold(), 3, 2, |name, world| {
+        let writers = [0, 1].map(|at| spawn(&world, move |world| write(world, at, at)));
+        freeze(&world, 2, true);
+        for writer in writers {
+            writer.join().expect("no assertion failed");
+        }
+        assert!(freeze(&world, 2, true), "{name}: nobody writes any more");
+    });
+}
+
+/// On two CPUs, which one thread stands for; closed the other way round.
+fn two_cpus_against_remount(name: &str, world: &Arc<World<Loom>>, whole: bool) {
+    let writer = spawn(world, |world| {
+        if world.want(0, 0).is_ok() {
+            write(world, 1, 0);
+            world.write(0, 0);
+            world.drop(1, 0);
+        }
+    });
+    freeze(world, 2, whole);
+    writer.join().expect("no assertion failed");
+    assert!(freeze(world, 2, whole), "{name}: nobody writes any more");
+}
+
+#[test]
+fn writers_on_two_cpus_against_a_remount_of_the_mount() {
+    each(names(), 2, 1, |name, world| two_cpus_against_remount(name, &world, false));
+}
+
+#[test]
+fn writers_on_two_cpus_against_a_remount_of_the_super_block() {
+    each(names(), 2, 1, |name, world| two_cpus_against_remount(name, &world, true));
+}
+
+/// Opened on CPU 0 before, closed on CPU 1, while another writer comes and goes.
+#[test]
+fn a_close_on_another_cpu_leaves_nobody() {
+    each(names(), 3, 1, |name, world| {
+        world.want(0, 0).expect("it is writable");
+        world.write(0, 0);
+        let closer = spawn(&world, |world| world.drop(1, 0));
+        let writer = spawn(&world, |world| write(world, 2, 0));
+        freeze(&world, 3, false);
+        closer.join().expect("no assertion failed");
+        writer.join().expect("no assertion failed");
+        assert_eq!(world.mount_readonly(3, 0, true), Ok(()), "{name}");
+        assert_eq!(world.sb_readonly(3, true), Ok(()), "{name}");
+        assert_eq!(world.want(0, 0), Err(Errno::ROFS), "{name}");
+    });
+}
+
+#[test]
+fn who_writes_all_the_time_is_never_missed() {
+    each(names(), 2, 1, |name, world| {
+        world.want(0, 0).expect("it is writable");
+        let writer = spawn(&world, |world| write(world, 1, 0));
+        assert_eq!(world.mount_readonly(2, 0, true), Err(Errno::BUSY), "{name}");
+        assert_eq!(world.sb_readonly(2, true), Err(Errno::BUSY), "{name}");
+        let written = writer.join().expect("no assertion failed");
+        assert!(written || name == "none", "{name}: a remount that fails refuses nobody");
+    });
+}
+
+/// Two remounts, one of the mount and one of the super block; a writer must respect both.
+#[test]
+fn remounts_of_mount_and_super_block_at_once() {
+    each(names(), 3, 1, |name, world| {
+        let other = spawn(&world, |world| freeze(world, 1, true));
+        let writer = spawn(&world, |world| write(world, 0, 0));
+        freeze(&world, 2, false);
+        other.join().expect("no assertion failed");
+        writer.join().expect("no assertion failed");
+        assert!(freeze(&world, 2, true), "{name}: nobody writes any more");
+    });
+}
+
+/// At no moment is it writable, but no single flag is set all the time.
+fn handing_over<P: Platform>(world: &Arc<World<P>>, mount_first: bool) {
+    let set = |whole, readonly| {
+        if whole { world.sb_readonly(1, readonly) } else { world.mount_readonly(1, 0, readonly) }
+    };
+    assert_eq!(set(!mount_first, true), Ok(()));
+    let writer = spawn(world, |world| world.want(0, 0));
+    assert_eq!(set(mount_first, true), Ok(()), "nobody can write: nobody can be in the way");
+    assert_eq!(set(!mount_first, false), Ok(()));
+    assert_eq!(writer.join().expect("no assertion failed"), Err(Errno::ROFS));
+}
+
+#[test]
+fn one_flag_takes_over_from_the_other() {
+    each(names(), 2, 1, |_, world| handing_over(&world, true));
+    each(names(), 2, 1, |_, world| handing_over(&world, false));
+}
+
+/// As above with the writer there before the first of the two flags: it may get in, and then a remount fails.
+#[test]
+fn one_flag_takes_over_from_the_other_under_a_writer() {
+    for mount_first in [true, false] {
+        each(names(), 2, 1, move |name, world| {
+            let set = |whole, readonly| {
+                if whole {
+                    world.sb_readonly(1, readonly)
+                } else {
+                    world.mount_readonly(1, 0, readonly)
+                }
+            };
+            let writer = spawn(&world, |world| write(world, 0, 0));
+            if set(!mount_first, true).is_ok() {
+                let second = set(mount_first, true);
+                // A file that is about to be refused is on the list for a moment.
+                assert!(second.is_ok() || name == "none", "{name}: nobody can write");
+                assert_eq!(set(!mount_first, false), Ok(()));
+                if second.is_ok() {
+                    world.read_all(0);
+                }
+            }
+            writer.join().expect("no assertion failed");
+        });
+    }
+}
+
+/// Whether loom finds something wrong with the scene: a race or a failed assertion.
+fn found(scene: impl Fn() + Send + Sync + 'static) -> bool {
+    let Err(panic) = catch_unwind(AssertUnwindSafe(|| model(2, scene))) else {
+        return false;
+    };
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+    assert!(!text.contains("exceeded maximum number of branches"), "{text}");
+    true
+}
+
+#[test]
+fn seeded_bug_no_fence_in_want() {
+    for whole in [false, true] {
+        for name in ["none", "percpu_hold"] {
+            assert!(
+                found(move || {
+                    let world = Arc::new(World::<Unfenced>::named(name, 1));
+                    writer_against_remount(name, &world, whole);
+                }),
+                "{name} without the writer's fence"
+            );
+        }
+    }
+}
+
+#[test]
+fn seeded_bug_hold_cleared_before_the_flag_is_set() {
+    let env = Env { cpus: 2, spin: SpinKind::Queued };
+    for (early, whole) in [(true, false), (true, true), (false, false), (false, true)] {
+        let found = found(move || {
+            let design: Box<dyn WriteCountDesign<Loom>> = percpu_hold::ordered(&env, early);
+            writer_against_remount("percpu_hold", &Arc::new(World::new(&*design, 1)), whole);
+        });
+        assert_eq!(found, early);
+    }
+}

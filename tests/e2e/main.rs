@@ -1,0 +1,14 @@
+//! End-to-end tests: the built program on real mounts, judged by what it prints, how it exits and what it leaves behind.
+//!
+//! Each test has its own directory or mount and a short run; none of them judges a measured rate. What a test needs and the
+//! machine has not (root, a loop device, mkfs) makes it say `SKIPPED: TEST: WHY` and end.
+
+mod cli;
+mod faults;
+mod janitor;
+mod limits;
+mod mounts;
+mod numbers;
+mod output;
+mod procs;
+mod support;
