@@ -4,8 +4,10 @@
 //! machine has not (root, a loop device, mkfs) makes it say `SKIPPED: TEST: WHY` and end.
 
 mod cli;
+mod docs;
 mod faults;
 mod janitor;
+mod lab;
 mod limits;
 mod mounts;
 mod numbers;

@@ -177,9 +177,11 @@ impl<P: Platform> Kernel<P> {
     /// A mount that is out of the tree, with nobody in it, lets go of its root. Its memory stays until the kernel ends: a path
     /// walk may still look at it. Called under `namespace`.
     pub(super) fn bury_mount(&self, cx: Cx<'_, P>, mount: &Mount<P>) {
-        // SAFETY: only mounting touches the list, one at a time.
-        self.mounts
-            .with_mut(|mounts| unsafe { &mut *mounts }[mount.id as usize].holds_root = false);
+        self.mounts.with_mut(|mounts| {
+            // SAFETY: only mounting touches the list, one at a time.
+            let mounts = unsafe { &mut *mounts };
+            mounts[mount.id as usize].holds_root = false;
+        });
         self.put_dentry(cx, mount.root);
     }
 

@@ -1,0 +1,77 @@
+//! Every command that a document shows is run, and what the documents list is what there is.
+
+use crate::support::{run, temp_dir};
+use std::path::Path;
+use std::process::Command;
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(root().join(name)).expect(name)
+}
+
+/// Lines that begin with "$ " in blocks marked as `console`.
+fn commands(document: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut commands = Vec::new();
+    for line in document.lines() {
+        if line.starts_with("```") {
+            inside = line == "```console";
+        } else if inside && let Some(command) = line.strip_prefix("$ ") {
+            commands.push(command.to_owned());
+        }
+    }
+    commands
+}
+
+#[test]
+fn every_command_of_the_readme_works() {
+    let commands = commands(&read("README.md"));
+    assert!(commands.len() >= 6, "{commands:?}");
+    let dir = temp_dir();
+    for command in commands {
+        let words: Vec<&str> = command.split(' ').collect();
+        let arguments = match words[..] {
+            // The built program stands for building and running it.
+            ["cargo", "run", "--release", "--", ref arguments @ ..]
+            | ["vfscale", ref arguments @ ..] => arguments.to_vec(),
+            // This test is run by scripts/test, and scripts/test runs the other one.
+            ["scripts/test"] | ["scripts/static-build"] => {
+                assert!(root().join(words[0]).is_file(), "{command}");
+                continue;
+            }
+            // Benchmarks are built by every test run; they take a minute.
+            ["cargo", "run", "--release", "-p", package] => {
+                assert!(root().join("bench").join(package).is_dir(), "{command}");
+                continue;
+            }
+            _ => panic!("the test does not know how to run: {command}"),
+        };
+        let mut program = Command::new(env!("CARGO_BIN_EXE_vfscale"));
+        let ran = run(program.args(arguments).current_dir(dir.path())).exits(0);
+        assert!(!ran.stdout.is_empty() || dir.path().join("run.json").exists(), "{command}");
+    }
+}
+
+#[test]
+fn the_readme_lists_every_workload() {
+    let readme = read("README.md");
+    for info in workloads::ALL {
+        let row = format!("| `{}` | {} |", info.name, info.summary);
+        assert!(readme.contains(&row), "missing in README.md: {row}");
+    }
+}
+
+#[test]
+fn exit_codes_are_documented_alike() {
+    let help = run(Command::new(env!("CARGO_BIN_EXE_vfscale")).arg("--help")).exits(0).stdout;
+    for document in [read("README.md"), read("ARCHITECTURE.md"), help] {
+        let words = document.split_whitespace().collect::<Vec<_>>().join(" ");
+        for code in ["2 usage", "3 the run failed", "4 refused before the start", "130 interrupted"]
+        {
+            assert!(words.contains(code), "{code}: {words}");
+        }
+    }
+}
