@@ -24,9 +24,11 @@ pub(crate) fn table(curve: &Curve, cpus: usize) -> Option<Table> {
         ["", "lock"],
         ["taken", "per op"],
         ["contended", "per 1000 ops"],
+        ["wait ms", "total"],
         ["wait usecs", "mean"],
         ["wait usecs", "max"],
         ["wait, share", "of time"],
+        ["hold ms", "total"],
         ["hold usecs", "mean"],
         ["hold usecs", "max"],
     ];
@@ -57,9 +59,11 @@ fn row(point: &Point, lock: &LockUse, ops: u64, time_ns: u64, cpus: usize) -> Ve
         crate::escape::plain(&lock.name).into_owned(),
         quotient(lock.acquisitions, ops, 1.0),
         quotient(lock.contended, ops, 1000.0),
+        finite(lock.wait_ns as f64 / 1e6, 3),
         quotient(lock.wait_ns, lock.contended, 1e-3),
         finite(lock.wait_max_ns as f64 / 1e3, 3),
         quotient(lock.wait_ns, time_ns, 1.0),
+        finite(lock.hold_ns as f64 / 1e6, 3),
         quotient(lock.hold_ns, lock.acquisitions, 1e-3),
         finite(lock.hold_max_ns as f64 / 1e3, 3),
     ]
@@ -99,8 +103,8 @@ mod tests {
         let cell = |row: usize, column: usize| table.rows[row][column].trim();
         assert_eq!(cell(0, 1), "files_lock");
         assert_eq!(cell(0, 2), finite(2e6 / ops as f64, 3));
-        assert_eq!((cell(0, 4), cell(0, 5)), ("0.500", "1,200"));
-        assert_eq!(cell(1, 4), NONE, "nobody waited");
+        assert_eq!((cell(0, 4), cell(0, 5), cell(0, 6)), ("250", "0.500", "1,200"));
+        assert_eq!(cell(1, 5), NONE, "nobody waited");
     }
 
     #[test]

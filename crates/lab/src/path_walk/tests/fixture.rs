@@ -348,6 +348,16 @@ impl<P: Platform> World<P> {
     pub(super) fn end(self) {
         let mut gone = std::mem::take(&mut *self.gone.lock().unwrap());
         gone.append(&mut self.told.lock().unwrap());
+        // Bind mounts let go of their roots and places, which may be directories that were removed.
+        let mounts = std::mem::take(&mut *self.mounts.0.lock().unwrap());
+        for (at, mount) in mounts {
+            // SAFETY: mounts live until the end of the test.
+            for dentry in [unsafe { mount.get() }.root, at.dentry] {
+                let inode = self.walk.put(self.cx(0), dentry);
+                // SAFETY: so do inodes.
+                gone.extend(inode.map(|inode| unsafe { inode.get() }.ino));
+            }
+        }
         // SAFETY: the caller is alone; callbacks have run before anything is torn down.
         unsafe { self.rcu.drain() };
         // SAFETY: as above; references that are still held are not used any more.
