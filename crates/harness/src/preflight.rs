@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::machine::Roots;
 use crate::machine::cgroup::Cgroups;
-use crate::run::CurveRequest;
+use crate::plan::CurveRequest;
 use rustix::fs::StatVfsMountFlags;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::{Path, PathBuf};

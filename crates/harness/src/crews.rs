@@ -1,0 +1,97 @@
+//! The crews of a run, and which of them runs what.
+
+use crate::bench::Bench;
+use crate::crew::{Crew, Ended, Slice};
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::lab_target::on_lab;
+use crate::machine::topology::{Pin, order};
+use crate::plan::{Plan, PlannedPoint};
+use crate::target::{Target, c_path};
+use std::path::PathBuf;
+use vfs_api::TaskMode;
+
+/// How often a disturbed slice is repeated.
+const REPEATS: u32 = 3;
+
+/// The crews of a run, at most one per mode.
+#[derive(Default)]
+pub(crate) struct Crews {
+    crews: Vec<(TaskMode, Crew)>,
+    /// For each curve of the request: which crew, and its number there.
+    place: Vec<(usize, usize)>,
+}
+
+impl Crews {
+    /// None if the user asked to end meanwhile.
+    pub(crate) fn start(
+        plan: &Plan,
+        dirs: Vec<Option<PathBuf>>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Crews>, Error> {
+        let request = &plan.request;
+        let most = request.tasks.iter().copied().max().unwrap_or(1);
+        let order = match request.pin {
+            Pin::None => Vec::new(),
+            pin => order(pin, &plan.host.topology),
+        };
+        let mut crews = Crews { crews: Vec::new(), place: vec![(0, 0); request.curves.len()] };
+        for mode in [TaskMode::Process, TaskMode::Thread] {
+            let mut benches: Vec<(String, Box<dyn Bench>)> = Vec::new();
+            for (number, curve) in request.curves.iter().enumerate() {
+                if curve.hosting() == mode {
+                    crews.place[number] = (crews.crews.len(), benches.len());
+                    let bench = match (&curve.target, &dirs[number]) {
+                        (Target::Lab { era, .. }, _) => {
+                            on_lab(curve.workload, *era, curve.mode, most, request.locks)
+                        }
+                        (Target::Dir(path), dir) => {
+                            (curve.bind)(curve.workload, c_path(dir.as_ref().unwrap_or(path)))
+                        }
+                    };
+                    benches.push((curve.name(), bench));
+                }
+            }
+            if benches.is_empty() {
+                continue;
+            }
+            let usable = plan.host.cpus.len();
+            match Crew::start(mode, most, &order, usable, benches, interrupt)? {
+                Some(crew) => crews.crews.push((mode, crew)),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(crews))
+    }
+
+    /// Runs the point's slice.
+    pub(crate) fn run(
+        &mut self,
+        point: &PlannedPoint,
+        interrupt: &Interrupt,
+    ) -> Result<Ended, Error> {
+        let (crew, curve) = self.place[point.curve];
+        let slice = Slice { curve, tasks: point.tasks, length: point.length, tells: point.tells };
+        let crew = &mut self.crews[crew].1;
+        for _ in 0..REPEATS {
+            match crew.run(slice, interrupt)? {
+                Ended::Disturbed => continue,
+                ended => return Ok(ended),
+            }
+        }
+        Ok(Ended::Disturbed)
+    }
+
+    /// CPUs of the point's tasks; empty if they are not pinned.
+    pub(crate) fn cpus(&self, point: &PlannedPoint) -> Vec<u32> {
+        let (crew, _) = self.place[point.curve];
+        self.crews[crew].1.cpus(point.tasks)
+    }
+
+    /// Ends all tasks.
+    pub(crate) fn end(&mut self) {
+        for (_, crew) in &mut self.crews {
+            crew.end();
+        }
+    }
+}

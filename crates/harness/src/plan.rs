@@ -1,0 +1,262 @@
+//! What will be done, decided and checked before anything is.
+
+use crate::bench::{Bench, on_dir};
+use crate::error::Error;
+use crate::machine::topology::Pin;
+use crate::machine::{Roots, affinity, host, mounts, warnings};
+use crate::preflight;
+use crate::target::Target;
+use results::{Host, Warning};
+use std::ffi::CString;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use vfs_api::{Info, TaskMode};
+
+/// Default length of a slice. Measured on a noisy two-CPU machine: pairs of slices of 5 to 20 ms agree within 0.3 to 0.9 %, of
+/// 100 ms within 2.4 %, of 250 ms within 15 %.
+const SLICE: Duration = Duration::from_millis(10);
+/// Where tasks take turns on a CPU, each should get on it several times: this long per task and CPU at least.
+const TURN: Duration = Duration::from_millis(4);
+/// Fewer rounds than this give no interval.
+pub(crate) const ROUNDS_MIN: u32 = 6;
+/// What the dispatch of a slice costs, and each task on top.
+const DISPATCH: Duration = Duration::from_micros(150);
+const DISPATCH_TASK: Duration = Duration::from_micros(15);
+/// What making and removing a task's process and files costs.
+const TASK_SETUP: Duration = Duration::from_micros(300);
+
+/// A curve that was asked for.
+#[derive(Clone, Debug)]
+pub struct CurveRequest {
+    /// Its workload.
+    pub workload: &'static Info,
+    /// Its target.
+    pub target: Target,
+    /// How its tasks are made.
+    pub mode: TaskMode,
+    /// Binds the workload to a directory.
+    pub(crate) bind: fn(&Info, CString) -> Box<dyn Bench>,
+    /// The directory of a `dir:` target, absolute; set by [`Plan::new`].
+    pub(crate) dir: Option<PathBuf>,
+}
+
+impl CurveRequest {
+    /// `workload` on `target` with tasks made as `mode` says.
+    pub fn new(workload: &'static Info, target: Target, mode: TaskMode) -> CurveRequest {
+        CurveRequest { workload, target, mode, bind: on_dir, dir: None }
+    }
+
+    /// How its tasks are made on this machine. Those of the lab are threads, even if they are processes in there.
+    pub(crate) fn hosting(&self) -> TaskMode {
+        match self.target {
+            Target::Dir(_) => self.mode,
+            Target::Lab { .. } => TaskMode::Thread,
+        }
+    }
+
+    /// The same with another loop than the registered workload's: a benchmark's, to be measured beside it.
+    pub fn with_loop(self, bind: fn(&Info, CString) -> Box<dyn Bench>) -> CurveRequest {
+        CurveRequest { bind, ..self }
+    }
+
+    /// "workload on target", for error messages.
+    pub(crate) fn name(&self) -> String {
+        format!("{} on {}", self.workload.name, self.target)
+    }
+}
+
+/// Everything that decides a run.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Curves.
+    pub curves: Vec<CurveRequest>,
+    /// Task counts, ascending, each at least 1.
+    pub tasks: Vec<usize>,
+    /// How tasks are put on CPUs.
+    pub pin: Pin,
+    /// Budget of the whole command.
+    pub time: Duration,
+    /// Length of a slice, if it was asked for.
+    pub slice: Option<Duration>,
+    /// Stop as soon as every interval is at most this share of its value to either side.
+    pub precision: Option<f64>,
+    /// Measure exactly so many rounds, whatever the time.
+    pub rounds: Option<u32>,
+    /// Count and time every lock, where the target can.
+    pub locks: bool,
+    /// Seed of the order of slices.
+    pub seed: u64,
+    /// When the command began; the budget counts from here.
+    pub began: Instant,
+}
+
+/// One point's slice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlannedPoint {
+    /// Number of the curve in the request.
+    pub(crate) curve: usize,
+    /// Tasks that take part.
+    pub(crate) tasks: usize,
+    /// How long.
+    pub(crate) length: Duration,
+    /// Whether the target tells more than samples.
+    pub(crate) tells: bool,
+}
+
+/// What will be done, and how long it takes.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(crate) request: Request,
+    /// The machine.
+    pub host: Host,
+    /// What is known to make numbers less true before any is taken.
+    pub warnings: Vec<Warning>,
+    pub(crate) roots: Roots,
+    pub(crate) points: Vec<PlannedPoint>,
+    pub(crate) rounds: u32,
+}
+
+impl Plan {
+    /// Looks at the machine and the targets and decides. Nothing is changed but the soft limit of open files.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if it cannot work.
+    pub fn new(mut request: Request) -> Result<Plan, Error> {
+        let roots = Roots::default();
+        let usable =
+            affinity::usable().map_err(|error| Error::Os { call: "sched_getaffinity", error })?;
+        for curve in &mut request.curves {
+            let lacks = curve.workload.needs.iter().find(|need| !curve.target.has(**need));
+            if let Some(need) = lacks {
+                return Err(Error::Refused {
+                    what: format!(
+                        "{} needs '{}', which {} has not",
+                        curve.workload.name,
+                        need.name(),
+                        curve.target
+                    ),
+                    advice: "choose another workload or target (vfscale list)".into(),
+                });
+            }
+            if request.locks && !curve.target.counts_locks() {
+                return Err(Error::Refused {
+                    what: format!("the locks of {} cannot be counted", curve.target),
+                    advice: "--locks works on lab: targets so far".into(),
+                });
+            }
+            curve.dir = curve.target.dir().map(preflight::resolve).transpose()?;
+        }
+        let most = request.tasks.iter().copied().max().unwrap_or(1);
+        preflight::check(&roots, &request.curves, most)?;
+        let mut host = host::describe(&roots, &usable);
+        for curve in &request.curves {
+            let target = curve.target.to_string();
+            let new = host.fs.iter().all(|mount| mount.target != target);
+            if let (true, Some(dir)) = (new, &curve.dir) {
+                let mount = mounts::mount_of(&roots, dir, &target);
+                host.fs.push(
+                    mount.map_err(|error| Error::Os {
+                        call: "reading /proc/self/mountinfo",
+                        error,
+                    })?,
+                );
+            }
+        }
+        let warnings = warnings::run_warnings(&host, most as u32, request.pin != Pin::None);
+        let points = points(&request, usable.len());
+        let rounds = request.rounds.unwrap_or_else(|| rounds_in(&request, &points));
+        Ok(Plan { request, host, warnings, roots, points, rounds })
+    }
+
+    /// Rounds planned, warm-up not counted.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// How long the command will take in all.
+    pub fn length(&self) -> Duration {
+        if self.request.rounds.is_some() {
+            setup(&self.request) + round(&self.points) * (self.rounds + 2)
+        } else {
+            self.request.time.max(setup(&self.request) + round(&self.points) * 3)
+        }
+    }
+
+    /// Time the budget leaves, from now.
+    pub(crate) fn left(&self) -> Duration {
+        self.request.time.saturating_sub(self.request.began.elapsed())
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Request { curves, tasks, pin, .. } = &self.request;
+        let names: Vec<String> =
+            curves.iter().map(|c| format!("{}, {} mode", c.name(), c.mode)).collect();
+        let tasks: Vec<String> = tasks.iter().map(ToString::to_string).collect();
+        let (shortest, longest) = self
+            .points
+            .iter()
+            .fold((Duration::MAX, Duration::ZERO), |(s, l), p| (s.min(p.length), l.max(p.length)));
+        let slices = if shortest == longest {
+            format!("{shortest:?}")
+        } else {
+            format!("{shortest:?} to {longest:?}")
+        };
+        let pinned = match pin {
+            Pin::None => "not pinned".to_owned(),
+            pin => format!("pinned by {pin}"),
+        };
+        write!(
+            f,
+            "plan: {}; tasks {} on {} CPUs, {pinned}; about {} rounds of {} slices of {slices}: {:.1} s in all",
+            names.join("; "),
+            tasks.join(","),
+            self.host.cpus.len(),
+            self.rounds,
+            self.points.len(),
+            self.length().as_secs_f64(),
+        )
+    }
+}
+
+fn points(request: &Request, usable: usize) -> Vec<PlannedPoint> {
+    let count = (request.curves.len() * request.tasks.len()).max(1) as u32;
+    // Turns of crowded points grow with the tasks, but leave room for warm-up and enough rounds.
+    let budget = request.time.saturating_sub(setup(request)) / (count * (ROUNDS_MIN + 3));
+    let length = |tasks: usize| match request.slice {
+        Some(slice) => slice,
+        None => {
+            let turns = TURN * tasks.div_ceil(usable.max(1)) as u32;
+            let crowded = if tasks > usable { turns } else { Duration::ZERO };
+            crowded.min(budget).max(SLICE.min(budget.max(Duration::from_millis(1))))
+        }
+    };
+    let tasks = |curve| request.tasks.iter().map(move |&tasks| (curve, tasks));
+    (0..request.curves.len())
+        .flat_map(tasks)
+        .map(|(curve, tasks)| {
+            let tells = matches!(request.curves[curve].target, Target::Lab { .. });
+            PlannedPoint { curve, tasks, length: length(tasks), tells }
+        })
+        .collect()
+}
+
+/// Estimated time for making and removing the tasks.
+pub(crate) fn setup(request: &Request) -> Duration {
+    let most = request.tasks.iter().copied().max().unwrap_or(1);
+    Duration::from_millis(20) + TASK_SETUP * (most * request.curves.len()) as u32
+}
+
+/// Estimated time of one round.
+pub(crate) fn round(points: &[PlannedPoint]) -> Duration {
+    points.iter().map(|p| p.length + DISPATCH + DISPATCH_TASK * p.tasks as u32).sum()
+}
+
+fn rounds_in(request: &Request, points: &[PlannedPoint]) -> u32 {
+    let left = request.time.saturating_sub(setup(request));
+    // Two rounds of warm-up, as a rule.
+    let fit = left.as_secs_f64() / round(points).as_secs_f64() - 2.0;
+    (fit as u32).max(1)
+}

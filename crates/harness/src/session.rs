@@ -1,0 +1,247 @@
+//! The measurement itself: warm-up, rounds, and what becomes of the samples.
+
+use crate::crew::{Ended, Told};
+use crate::crews::Crews;
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::machine::topology::Pin;
+use crate::plan::{Plan, PlannedPoint, ROUNDS_MIN, round, setup};
+use crate::run::{Measured, Progress};
+use results::{Curve, Point, Sample, Warning};
+use std::time::{Duration, Instant};
+
+/// Warm-up ends after so many rounds, however the rates look, ...
+const WARMUP_ROUNDS: u32 = 20;
+/// ... or after this share of the time.
+const WARMUP_SHARE: f64 = 0.2;
+/// With so many disturbed rounds and not one good one, and the time spent, the run is given up.
+const DISTURBED: u32 = 10;
+
+/// What came of one round, per point; empty if it was disturbed.
+type Round = Vec<(Vec<Sample>, Told)>;
+
+/// A run while it measures.
+pub(crate) struct Session<'a> {
+    plan: &'a Plan,
+    random: fastrand::Rng,
+    /// Per point, in the order of `plan.points`.
+    samples: Vec<Vec<Sample>>,
+    /// What else targets told, likewise; of rounds that count.
+    told: Vec<Told>,
+    warmup_rounds: u32,
+    rounds: u32,
+    disturbed: u32,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(plan: &'a Plan) -> Session<'a> {
+        Session {
+            plan,
+            random: fastrand::Rng::with_seed(plan.request.seed),
+            samples: vec![Vec::new(); plan.points.len()],
+            told: vec![Told::default(); plan.points.len()],
+            warmup_rounds: 0,
+            rounds: 0,
+            disturbed: 0,
+            warnings: plan.warnings.clone(),
+        }
+    }
+
+    /// One slice of every point in random order. None if the user asked to end: an incomplete round is no round.
+    fn round(
+        &mut self,
+        crews: &mut Crews,
+        interrupt: &Interrupt,
+        progress: &mut dyn FnMut(Progress),
+        warming_up: bool,
+    ) -> Result<Option<Round>, Error> {
+        let plan = self.plan;
+        let mut order: Vec<usize> = (0..plan.points.len()).collect();
+        self.random.shuffle(&mut order);
+        let mut round = vec![(Vec::new(), Told::default()); plan.points.len()];
+        for at in order {
+            match crews.run(&plan.points[at], interrupt)? {
+                Ended::Measured(samples, told) => round[at] = (samples, told),
+                Ended::Disturbed => {
+                    self.disturbed += 1;
+                    return Ok(Some(Vec::new()));
+                }
+                Ended::Interrupted => return Ok(None),
+            }
+            progress(Progress { warming_up, round: self.rounds, rounds: plan.rounds });
+        }
+        Ok(Some(round))
+    }
+
+    /// Rounds that are thrown away, until they get no faster.
+    pub(crate) fn warm_up(
+        &mut self,
+        crews: &mut Crews,
+        interrupt: &Interrupt,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), Error> {
+        let began = Instant::now();
+        let left = self.plan.left();
+        if self.plan.request.rounds.is_none() && round(&self.plan.points) * 2 > left {
+            // There is time for one round: better a cold one than none in time.
+            return Ok(());
+        }
+        let limit = left.mul_f64(WARMUP_SHARE);
+        let mut rule = stats::WarmUp::new();
+        while self.warmup_rounds < WARMUP_ROUNDS && !interrupt.asked() {
+            let Some(round) = self.round(crews, interrupt, progress, true)? else { return Ok(()) };
+            self.warmup_rounds += 1;
+            let rates: Vec<f64> =
+                round.iter().map(|(samples, _)| samples.iter().map(Sample::rate).sum()).collect();
+            let over = stats::geometric_mean(&rates).is_some_and(|rate| rule.push(rate));
+            if over || began.elapsed() > limit {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Rounds that count.
+    pub(crate) fn measure(
+        &mut self,
+        crews: &mut Crews,
+        interrupt: &Interrupt,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), Error> {
+        let request = &self.plan.request;
+        let mut longest = Duration::ZERO;
+        // What ending takes comes out of the budget too.
+        let ending = setup(request) / 2;
+        while !interrupt.asked() {
+            let enough = match request.rounds {
+                Some(rounds) => self.rounds >= rounds,
+                None => self.rounds > 0 && self.plan.left() < longest + ending,
+            };
+            if enough
+                || (self.rounds >= ROUNDS_MIN && self.rounds.is_multiple_of(10) && self.precise())
+            {
+                return Ok(());
+            }
+            let began = Instant::now();
+            let Some(round) = self.round(crews, interrupt, progress, false)? else { return Ok(()) };
+            longest = longest.max(began.elapsed());
+            if round.is_empty() {
+                // However long the user wants it, this does not get better.
+                if self.rounds == 0 && self.disturbed > DISTURBED && self.plan.left().is_zero() {
+                    return Err(Error::Disturbed);
+                }
+                continue;
+            }
+            for (at, (samples, told)) in round.into_iter().enumerate() {
+                let samples = samples.into_iter().map(|s| Sample { round: self.rounds, ..s });
+                self.samples[at].extend(samples);
+                results::LockUse::merge(&mut self.told[at].locks, told.locks);
+                self.told[at].rcu = told.rcu.or(self.told[at].rcu);
+            }
+            self.rounds += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether every interval is as narrow as was asked for.
+    fn precise(&self) -> bool {
+        let Some(precision) = self.plan.request.precision else { return false };
+        let narrow = |point: &Vec<Sample>| {
+            let mut rates = vec![0.0; self.rounds as usize];
+            for sample in point {
+                rates[sample.round as usize] += sample.rate();
+            }
+            match (stats::median(&rates), stats::median_ci95(&rates)) {
+                (Some(value), Some([low, high])) => (high - low) / 2.0 <= precision * value,
+                _ => false,
+            }
+        };
+        self.samples.iter().all(narrow)
+    }
+
+    pub(crate) fn finish(mut self, crews: &Crews, interrupt: &Interrupt) -> Measured {
+        let plan = self.plan;
+        let request = &plan.request;
+        self.look_at_samples();
+        let mut curves = Vec::new();
+        for (number, curve) in request.curves.iter().enumerate() {
+            let mine = |(at, point): (usize, &PlannedPoint)| (point.curve == number).then_some(at);
+            let at: Vec<usize> = plan.points.iter().enumerate().filter_map(mine).collect();
+            let one = at.iter().find(|at| plan.points[**at].tasks == 1);
+            let one = one.map(|at| self.samples[*at].clone());
+            let mut points = Vec::new();
+            for at in at.into_iter().filter(|_| self.rounds > 0) {
+                let point = &plan.points[at];
+                let samples = std::mem::take(&mut self.samples[at]);
+                let Told { mut locks, rcu } = std::mem::take(&mut self.told[at]);
+                locks.sort_by_key(|lock| std::cmp::Reverse((lock.wait_ns, lock.acquisitions)));
+                let (tasks, cpus) = (point.tasks as u32, crews.cpus(point));
+                let measured = Point::from_samples(tasks, cpus, samples, one.as_deref());
+                points.push(Point { locks, rcu, ..measured });
+            }
+            curves.push(Curve {
+                workload: curve.workload.name.into(),
+                target: curve.target.to_string(),
+                mode: curve.mode.name().into(),
+                points,
+            });
+        }
+        let slice = plan.points.iter().map(|p| p.length).min().unwrap_or_default();
+        let plan = results::Plan {
+            time_s: request.time.as_secs_f64(),
+            slice_s: slice.as_secs_f64(),
+            rounds: self.rounds,
+            warmup_rounds: self.warmup_rounds,
+            planned_rounds: plan.rounds,
+            pin: request.pin.to_string(),
+            partial: interrupt.asked(),
+        };
+        Measured { curves, plan, warnings: self.warnings, left: None }
+    }
+
+    /// Warnings that only the samples give.
+    fn look_at_samples(&mut self) {
+        let mut warn = |code: &str, message: String, advice: &str| {
+            self.warnings.push(Warning { code: code.into(), message, advice: advice.into() });
+        };
+        if self.rounds > 0 && self.rounds < ROUNDS_MIN {
+            warn(
+                "few-rounds",
+                format!("only {} rounds: too few for an interval", self.rounds),
+                "give it more --time, or ask for fewer workloads, targets or task counts",
+            );
+        }
+        if self.disturbed > 0 {
+            warn(
+                "disturbed",
+                format!(
+                    "{} rounds were thrown away: tasks were stopped and continued meanwhile",
+                    self.disturbed
+                ),
+                "do not stop the tasks of a run",
+            );
+        }
+        let all = || self.samples.iter().flatten();
+        let pinned = self.plan.request.pin != Pin::None;
+        let moved = all().filter(|s| s.cpu[0] != s.cpu[1]).count();
+        if pinned && moved > 0 {
+            warn(
+                "migrations",
+                format!("tasks changed CPU in {moved} slices although they are pinned"),
+                "a CPU went offline or the cpuset changed during the run: measure again",
+            );
+        }
+        let idle = all().filter(|s| s.ops == 0).count();
+        if idle > 0 {
+            warn(
+                "starved",
+                format!(
+                    "in {idle} of {} slices a task did not get to do a single operation",
+                    all().count()
+                ),
+                "the slice is too short for so many tasks or so slow an operation: use a longer --slice (and --time)",
+            );
+        }
+    }
+}
