@@ -11,13 +11,16 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// did happens before what the next one does. Waiting loads may be Relaxed where an acquiring operation on the same word
 /// follows.
 #[derive(Debug)]
+#[repr(C, align(8))]
 pub struct WordSpin<P: Platform> {
-    kind: SpinKind,
-    /// Test-and-set and queued: 1 if taken. Ticket: the next ticket in the upper half, the one being served in the lower (one
-    /// word, as in Linux: two lines would be another lock).
+    /// Test-and-set and queued: 1 if taken. Ticket: the next ticket.
     word: P::U32,
+    /// Ticket: the one being served. Linux has both in one word, of which the holder adds to one half without a lock prefix; here
+    /// two words on one line (hence the alignment), of which the holder stores one: the same accesses.
+    served: P::U32,
     /// Queued: the last waiter.
     tail: P::Ptr<Waiter<P>>,
+    kind: SpinKind,
 }
 
 /// A waiter of the queued lock; it lives on the waiter's stack.
@@ -28,12 +31,14 @@ struct Waiter<P: Platform> {
     head: P::U32,
 }
 
-const TICKET: u32 = 1 << 16;
-const SERVED: u32 = TICKET - 1;
-
 impl<P: Platform> RawSpin for WordSpin<P> {
     fn new(kind: SpinKind) -> Self {
-        WordSpin { kind, word: P::U32::new(0), tail: P::Ptr::new(null_mut()) }
+        WordSpin {
+            kind,
+            word: P::U32::new(0),
+            served: P::U32::new(0),
+            tail: P::Ptr::new(null_mut()),
+        }
     }
 
     #[inline]
@@ -45,9 +50,10 @@ impl<P: Platform> RawSpin for WordSpin<P> {
                 }
             }
             SpinKind::Ticket => {
-                let mine = self.word.fetch_add(TICKET, Acquire);
-                if mine / TICKET != mine & SERVED {
-                    self.word.spin_until(Acquire, |word| word & SERVED == mine / TICKET);
+                // Relaxed: a number drawn; the lock is handed over by `served`.
+                let mine = self.word.fetch_add(1, Relaxed);
+                if self.served.load(Acquire) != mine {
+                    self.served.spin_until(Acquire, |served| served == mine);
                 }
             }
             SpinKind::Queued => {
@@ -63,10 +69,9 @@ impl<P: Platform> RawSpin for WordSpin<P> {
         match self.kind {
             SpinKind::TestAndSet => self.word.swap(1, Acquire) == 0,
             SpinKind::Ticket => {
-                let word = self.word.load(Relaxed);
-                let free = word / TICKET == word & SERVED;
-                let taken = word.wrapping_add(TICKET);
-                free && self.word.compare_exchange(word, taken, Acquire, Relaxed).is_ok()
+                // If the ticket being served is still to be drawn, the lock is free; drawn by us, nobody else moves `served`.
+                let served = self.served.load(Acquire);
+                self.word.compare_exchange(served, served.wrapping_add(1), Relaxed, Relaxed).is_ok()
             }
             SpinKind::Queued => self.word.compare_exchange(0, 1, Acquire, Relaxed).is_ok(),
         }
@@ -77,13 +82,8 @@ impl<P: Platform> RawSpin for WordSpin<P> {
         match self.kind {
             SpinKind::TestAndSet | SpinKind::Queued => self.word.store(0, Release),
             SpinKind::Ticket => {
-                // Only the holder changes the lower half, so that it may be looked at first; a carry must not reach the upper
-                // half. (x86 adds to the half word without a lock prefix; there are no such halves here.)
-                if self.word.load(Relaxed) & SERVED == SERVED {
-                    self.word.fetch_sub(SERVED, Release);
-                } else {
-                    self.word.fetch_add(1, Release);
-                }
+                // Only the holder stores it, so it may be read first (Relaxed).
+                self.served.store(self.served.load(Relaxed).wrapping_add(1), Release);
             }
         }
     }
