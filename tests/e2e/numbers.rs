@@ -318,7 +318,7 @@ fn the_table_shows_what_the_samples_say() {
 
 fn check_table(table: &Shown, curve: &Curve, run: &Run) {
     let fs = &run.host.fs[0].fs_type;
-    let Curve { workload, target, mode, points } = curve;
+    let Curve { workload, target, mode, points, .. } = curve;
     assert_eq!(
         table.heading,
         format!("{workload} on {target} ({fs}), {mode} mode, pinned by cores")

@@ -112,6 +112,8 @@ pub(crate) enum ListWhat {
     Targets,
     /// Designs of the lab's parts, and eras that name one for each
     Designs,
+    /// Simulated machines
+    Machines,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

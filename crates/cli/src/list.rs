@@ -4,6 +4,7 @@ use crate::Exit;
 use crate::args::{ListArgs, ListFormat, ListWhat};
 use crate::output;
 use lab::design::DesignInfo;
+use harness::Machine;
 use lab::eras::Era;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -25,6 +26,9 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
                 all.insert("designs".into(), lab::eras::designs().map(design_json).collect());
                 all.insert("eras".into(), lab::eras::ERAS.iter().map(era_json).collect());
             }
+            if wanted(ListWhat::Machines) {
+                all.insert("machines".into(), harness::machines().map(machine_json).collect());
+            }
             format!("{:#}\n", Value::Object(all))
         }
         ListFormat::Text => {
@@ -37,6 +41,9 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
             }
             if wanted(ListWhat::Designs) {
                 designs_text(&mut text);
+            }
+            if wanted(ListWhat::Machines) {
+                machines_text(&mut text);
             }
             text
         }
@@ -76,6 +83,18 @@ fn era_json(era: &Era) -> Value {
     let parts: Map<String, Value> =
         era.parts.iter().into_iter().map(|(part, name)| (part.into(), name.into())).collect();
     json!({ "name": era.name, "parts": parts })
+}
+
+fn machine_json(machine: Machine) -> Value {
+    json!({ "name": machine.name, "summary": machine.summary, "cpus": machine.cpus() })
+}
+
+fn machines_text(text: &mut String) {
+    let _ = writeln!(text, "simulated machines (sim:MACHINE/ERA):");
+    for machine in harness::machines() {
+        let cpus = machine.cpus();
+        let _ = writeln!(text, "  {:20} {cpus:5} CPUs  {}", machine.name, machine.summary);
+    }
 }
 
 fn designs_text(text: &mut String) {

@@ -54,7 +54,9 @@ pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
 }
 
 fn request(args: &RunArgs, began: Instant) -> anyhow::Result<Request> {
-    let cpus = affinity::usable().context("cannot read the CPU affinity")?.len();
+    let usable = affinity::usable().context("cannot read the CPU affinity")?.len();
+    // Of the smallest machine, where several are asked for.
+    let cpus = args.targets.iter().map(|target| target.cpus(usable)).min().unwrap_or(usable);
     let tasks = match &args.tasks {
         Some(counts) => counts.resolve(cpus).map_err(Usage)?,
         None => default_counts(cpus),

@@ -37,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lab", &["machine", "vfs-api"]),
     ("harness", &["lab", "machine", "results", "vfs-api", "workloads", "stats"]),
     ("overhead", &["harness", "results", "stats", "vfs-api", "workloads"]),
+    ("bench-simulator", &["machine"]),
     ("bench-lab", &["harness", "lab", "machine", "results", "stats", "vfs-api", "workloads"]),
     ("vfscale", &["harness", "lab", "report", "results", "stats", "vfs-api", "workloads"]),
 ];

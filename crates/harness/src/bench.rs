@@ -124,7 +124,7 @@ struct Bound<W, S> {
 }
 
 /// Runs `f` as part of the task's work.
-fn at_work<F: FileSystem, R>(fs: &F, f: impl FnOnce(&F) -> R) -> R {
+pub(crate) fn at_work<F: FileSystem, R>(fs: &F, f: impl FnOnce(&F) -> R) -> R {
     fs.enter();
     let result = f(fs);
     fs.leave();

@@ -39,18 +39,19 @@ impl Crews {
         for mode in [TaskMode::Process, TaskMode::Thread] {
             let mut benches: Vec<(String, Box<dyn Bench>)> = Vec::new();
             for (number, curve) in request.curves.iter().enumerate() {
-                if curve.hosting() == mode {
-                    crews.place[number] = (crews.crews.len(), benches.len());
-                    let bench = match (&curve.target, &dirs[number]) {
-                        (Target::Lab { era, .. }, _) => {
-                            on_lab(curve.workload, *era, curve.mode, most, request.locks)
-                        }
-                        (Target::Dir(path), dir) => {
-                            (curve.bind)(curve.workload, c_path(dir.as_ref().unwrap_or(path)))
-                        }
-                    };
-                    benches.push((curve.name(), bench));
+                if curve.hosting() != mode {
+                    continue;
                 }
+                let bench = match (&curve.target, &dirs[number]) {
+                    (Target::Lab { era, .. }, _) => {
+                        on_lab(curve.workload, *era, curve.mode, most, request.locks)
+                    }
+                    (Target::Dir(_), Some(dir)) => (curve.bind)(curve.workload, c_path(dir)),
+                    // What is simulated needs no tasks here; a directory was made for every `dir:`.
+                    (Target::Sim { .. }, _) | (Target::Dir(_), None) => continue,
+                };
+                crews.place[number] = (crews.crews.len(), benches.len());
+                benches.push((curve.name(), bench));
             }
             if benches.is_empty() {
                 continue;

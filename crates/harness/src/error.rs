@@ -116,6 +116,16 @@ pub enum Error {
         /// An [`Error::Left`].
         left: Box<Error>,
     },
+    /// A simulated kernel came to no end.
+    #[error("{curve}, {tasks} tasks: {what}")]
+    Simulation {
+        /// "workload on target".
+        curve: String,
+        /// Tasks of the point.
+        tasks: usize,
+        /// A call that failed, or a dead-lock with the locks and lines waited for.
+        what: String,
+    },
     /// No round was ever complete.
     #[error(
         "tasks were stopped and continued again and again: no round could be measured\n  do not stop the tasks of a run"

@@ -4,7 +4,7 @@
 //! process of the lab, with an fd table of its own; in thread mode they are threads of one. A CPU of the lab is a task: per-CPU
 //! data belongs to one task each, so with more tasks than CPUs it stays contention-free where a kernel's would be shared.
 
-use crate::bench::{Bench, Extra, FailedOn, System, bind_to};
+use crate::bench::{Bench, Extra, FailedOn, System, at_work, bind_to};
 use lab::eras::Era;
 use lab::vfs::{Kernel, Task};
 use machine::{Counted, Cpu, Platform, Real};
@@ -101,10 +101,11 @@ impl<P: Platform> Mounts for LabFs<P> {
 }
 
 /// The kernel of a curve, made in the process that hosts its tasks.
-struct Lab<P: Platform> {
+pub(crate) struct Lab<P: Platform> {
     era: Era,
     mode: TaskMode,
     cpus: usize,
+    call_work_ns: u32,
     made: OnceLock<Made<P>>,
 }
 
@@ -115,6 +116,42 @@ struct Made<P: Platform> {
 }
 
 impl<P: Platform> Lab<P> {
+    /// A kernel of `era` to be, with a CPU for each of `tasks` tasks. `call_work_ns`: see [`Kernel::set_call_work`].
+    pub(crate) fn new(era: Era, mode: TaskMode, tasks: usize, call_work_ns: u32) -> Self {
+        Lab { era, mode, cpus: tasks, call_work_ns, made: OnceLock::new() }
+    }
+
+    /// Where the workloads' files are.
+    pub(crate) fn dir(&self) -> &'static CStr {
+        DIR
+    }
+
+    /// Makes the kernel and prepares a workload in it.
+    ///
+    /// # Errors
+    /// The call that failed, in words.
+    pub(crate) fn prepare_with(
+        &self,
+        prepare: impl FnOnce(&LabFs<P>) -> Result<(), Failure>,
+    ) -> Result<(), String> {
+        let fs = self.prepare().map_err(|failed| failed.failure.to_string())?;
+        at_work(&fs, prepare).map_err(|failure| failure.to_string())
+    }
+
+    /// Makes a task and what a workload keeps in it.
+    ///
+    /// # Errors
+    /// The call that failed, in words.
+    pub(crate) fn task_with<T>(
+        &self,
+        task: usize,
+        make: impl FnOnce(&LabFs<P>) -> Result<T, Failure>,
+    ) -> Result<(LabFs<P>, T), String> {
+        let fs = self.task(task).map_err(|failed| failed.failure.to_string())?;
+        let state = at_work(&fs, make).map_err(|failure| failure.to_string())?;
+        Ok((fs, state))
+    }
+
     /// The CPU of whatever is no task: one beyond theirs.
     fn spare(&self) -> Cpu {
         Cpu(self.cpus)
@@ -139,7 +176,9 @@ impl<P: Platform> System for Lab<P> {
     type Fs = LabFs<P>;
 
     fn prepare(&self) -> Result<LabFs<P>, FailedOn> {
-        let kernel = Arc::new(Kernel::new(&self.era, self.cpus + 1));
+        let mut kernel = Kernel::new(&self.era, self.cpus + 1);
+        kernel.set_call_work(self.call_work_ns);
+        let kernel = Arc::new(kernel);
         let process = Task::new_process(&kernel, self.spare(), FDS, true);
         process.enter();
         let made = process.mkdir(DIR.to_bytes()).and_then(|()| process.chdir(DIR.to_bytes()));
@@ -182,7 +221,7 @@ pub(crate) fn on_lab(
 ) -> Box<dyn Bench> {
     fn on<P: Platform>(workload: &Info, era: Era, mode: TaskMode, cpus: usize) -> Box<dyn Bench> {
         let dir: CString = DIR.to_owned();
-        bind_to(workload, Arc::new(Lab::<P> { era, mode, cpus, made: OnceLock::new() }), dir)
+        bind_to(workload, Arc::new(Lab::<P>::new(era, mode, cpus, 0)), dir)
     }
     if locks {
         on::<Counted>(workload, era, mode, tasks)

@@ -22,6 +22,7 @@ mod run;
 mod rundir;
 mod session;
 mod shared;
+mod sim_target;
 mod target;
 mod task;
 
@@ -30,7 +31,9 @@ pub use dir::Dir;
 pub use error::{Error, Who};
 pub use interrupt::Interrupt;
 pub use lab_target::LabFs;
+pub use ::machine::sim::Machine;
 pub use plan::{CurveRequest, Plan, Request};
 pub use run::{Measured, Progress, run};
 pub use rundir::{Found, Owner, find as find_leftovers, remove_leftover};
+pub use sim_target::{SimRun, SimTarget, in_parallel, machines};
 pub use target::{KINDS, Kind, NoTarget, Target};

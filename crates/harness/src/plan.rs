@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::machine::topology::Pin;
 use crate::machine::{Roots, affinity, host, mounts, warnings};
 use crate::preflight;
+use crate::sim_target::SimTarget;
 use crate::target::Target;
 use results::{Host, Warning};
 use std::ffi::CString;
@@ -20,6 +21,8 @@ const SLICE: Duration = Duration::from_millis(10);
 const TURN: Duration = Duration::from_millis(4);
 /// Fewer rounds than this give no interval.
 pub(crate) const ROUNDS_MIN: u32 = 6;
+/// Seeds with which a simulated point is run, if there is time: enough for an interval.
+pub(crate) const SEEDS: u32 = 7;
 /// What the dispatch of a slice costs, and each task on top.
 const DISPATCH: Duration = Duration::from_micros(150);
 const DISPATCH_TASK: Duration = Duration::from_micros(15);
@@ -51,7 +54,15 @@ impl CurveRequest {
     pub(crate) fn hosting(&self) -> TaskMode {
         match self.target {
             Target::Dir(_) => self.mode,
-            Target::Lab { .. } => TaskMode::Thread,
+            Target::Lab { .. } | Target::Sim { .. } => TaskMode::Thread,
+        }
+    }
+
+    /// The simulated machine, if the target is one.
+    pub(crate) fn sim(&self) -> Option<&SimTarget> {
+        match &self.target {
+            Target::Sim { target, .. } => Some(target),
+            Target::Dir(_) | Target::Lab { .. } => None,
         }
     }
 
@@ -148,7 +159,9 @@ impl Plan {
             curve.dir = curve.target.dir().map(preflight::resolve).transpose()?;
         }
         let most = request.tasks.iter().copied().max().unwrap_or(1);
-        preflight::check(&roots, &request.curves, most)?;
+        let measured: Vec<CurveRequest> =
+            request.curves.iter().filter(|curve| curve.sim().is_none()).cloned().collect();
+        preflight::check(&roots, &measured, most)?;
         let mut host = host::describe(&roots, &usable);
         for curve in &request.curves {
             let target = curve.target.to_string();
@@ -163,9 +176,17 @@ impl Plan {
                 );
             }
         }
-        let warnings = warnings::run_warnings(&host, most as u32, request.pin != Pin::None);
+        let warnings = if measured.is_empty() {
+            // This machine's conditions do not matter to another one's virtual time.
+            Vec::new()
+        } else {
+            warnings::run_warnings(&host, most as u32, request.pin != Pin::None)
+        };
         let points = points(&request, usable.len());
-        let rounds = request.rounds.unwrap_or_else(|| rounds_in(&request, &points));
+        let rounds = request.rounds.unwrap_or_else(|| match points.is_empty() {
+            true => SEEDS,
+            false => rounds_in(&request, &points),
+        });
         Ok(Plan { request, host, warnings, roots, points, rounds })
     }
 
@@ -185,7 +206,11 @@ impl Plan {
 
     /// Time the budget leaves, from now.
     pub(crate) fn left(&self) -> Duration {
-        self.request.time.saturating_sub(self.request.began.elapsed())
+        let curves = &self.request.curves;
+        let measured = curves.iter().filter(|curve| curve.sim().is_none()).count();
+        // What is simulated comes after what is measured, and gets its share.
+        let time = self.request.time.mul_f64(measured as f64 / curves.len().max(1) as f64);
+        time.saturating_sub(self.request.began.elapsed())
     }
 }
 
@@ -204,19 +229,22 @@ impl fmt::Display for Plan {
         } else {
             format!("{shortest:?} to {longest:?}")
         };
+        let (seconds, names, tasks) = (self.length().as_secs_f64(), names.join("; "), tasks.join(","));
+        if self.points.is_empty() {
+            let rounds = self.rounds;
+            return write!(f, "plan: {names}; tasks {tasks}; {rounds} seeds, if {seconds:.1} s suffice");
+        }
         let pinned = match pin {
             Pin::None => "not pinned".to_owned(),
             pin => format!("pinned by {pin}"),
         };
         write!(
             f,
-            "plan: {}; tasks {} on {} CPUs, {pinned}; about {} rounds of {} slices of {slices}: {:.1} s in all",
-            names.join("; "),
-            tasks.join(","),
+            "plan: {names}; tasks {tasks} on {} CPUs, {pinned}; about {} rounds of {} slices of {slices}: \
+             {seconds:.1} s in all",
             self.host.cpus.len(),
             self.rounds,
             self.points.len(),
-            self.length().as_secs_f64(),
         )
     }
 }
@@ -235,6 +263,7 @@ fn points(request: &Request, usable: usize) -> Vec<PlannedPoint> {
     };
     let tasks = |curve| request.tasks.iter().map(move |&tasks| (curve, tasks));
     (0..request.curves.len())
+        .filter(|curve| request.curves[*curve].sim().is_none())
         .flat_map(tasks)
         .map(|(curve, tasks)| {
             let tells = matches!(request.curves[curve].target, Target::Lab { .. });

@@ -7,9 +7,10 @@ use crate::interrupt::Interrupt;
 use crate::janitor::Janitor;
 use crate::machine::conditions::{Snapshot, diff};
 use crate::machine::warnings;
-use crate::plan::{Plan, Request};
+use crate::plan::{Plan, Request, SEEDS};
 use crate::rundir;
 use crate::session::Session;
+use crate::sim_target;
 use results::{Curve, Warning};
 use std::path::{Path, PathBuf};
 
@@ -48,16 +49,52 @@ pub fn run(
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Measured, Error> {
+    if plan.points.is_empty() {
+        let nothing = Session::new(plan).finish(&Crews::default(), interrupt);
+        return simulate(plan, nothing, interrupt);
+    }
     let mut janitor = Janitor::start()?;
     let measured = carry_out(plan, &mut janitor, interrupt, progress);
     match (measured, janitor.finish()) {
-        (Ok(measured), Ok(())) => Ok(measured),
+        // Only now, for it makes threads, and all that forks has done so.
+        (Ok(measured), Ok(())) => simulate(plan, measured, interrupt),
         (Ok(measured), Err(left)) => Ok(Measured { left: Some(left), ..measured }),
         (Err(error), Ok(())) => Err(error),
         (Err(error), Err(left)) => {
             Err(Error::AndLeft { error: Box::new(error), left: Box::new(left) })
         }
     }
+}
+
+/// Adds the simulated curves, if there are any.
+fn simulate(plan: &Plan, measured: Measured, interrupt: &Interrupt) -> Result<Measured, Error> {
+    let request = &plan.request;
+    let enough = |rounds| match request.rounds {
+        Some(wanted) => rounds >= wanted,
+        None => rounds >= SEEDS || request.began.elapsed() >= request.time,
+    };
+    let curves = &request.curves;
+    let (simulated, seeds) =
+        sim_target::curves(curves, &request.tasks, request.seed, interrupt, enough)?;
+    let Measured { mut curves, mut plan, mut warnings, left } = measured;
+    for (number, curve) in simulated {
+        for point in curve.points.iter().filter(|point| point.ops_per_s == 0.0) {
+            warnings.push(Warning {
+                code: "starved".into(),
+                message: format!(
+                    "{} on {}: {} tasks completed no operation in the virtual time that is simulated",
+                    curve.workload, curve.target, point.tasks
+                ),
+                advice: "the machine has collapsed there; ask for fewer tasks".into(),
+            });
+        }
+        curves[number] = curve;
+    }
+    if plan.rounds == 0 {
+        plan.rounds = seeds;
+    }
+    plan.partial = interrupt.asked();
+    Ok(Measured { curves, plan, warnings, left })
 }
 
 /// All of a run but its end: the crews are gone when it returns.

@@ -184,6 +184,8 @@ impl<'a> Session<'a> {
                 workload: curve.workload.name.into(),
                 target: curve.target.to_string(),
                 mode: curve.mode.name().into(),
+                kind: results::Kind::Measured,
+                cpus: plan.host.cpus.len() as u32,
                 points,
             });
         }

@@ -1,6 +1,8 @@
 //! What stands after `--on`.
 
+use crate::sim_target::SimTarget;
 use lab::eras::{Era, NoKernel};
+use machine::sim::Machine;
 use std::ffi::CString;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +11,7 @@ use std::str::FromStr;
 use vfs_api::Capability;
 
 /// Where a workload runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Target {
     /// A directory on this kernel.
     Dir(PathBuf),
@@ -20,6 +22,20 @@ pub enum Target {
         /// What that means.
         era: Era,
     },
+    /// The lab on a simulated machine.
+    Sim {
+        /// As it was written: machine, era and overrides.
+        name: String,
+        /// What that means.
+        target: Box<SimTarget>,
+    },
+}
+
+/// Targets that are written alike are alike.
+impl PartialEq for Target {
+    fn eq(&self, other: &Target) -> bool {
+        self.to_string() == other.to_string()
+    }
 }
 
 /// A kind of target, for `vfscale list targets`.
@@ -45,6 +61,11 @@ pub const KINDS: &[Kind] = &[
         syntax: "lab:ERA[,part=design]...",
         summary: "vfscale's own VFS with the locking designs of an era (list designs), on this machine's atomics",
     },
+    Kind {
+        name: "sim",
+        syntax: "sim:MACHINE/ERA[,part=design]...[,work=NS]",
+        summary: "the same VFS on a simulated machine (list machines, or ./FILE.toml), in virtual time",
+    },
 ];
 
 impl Target {
@@ -52,7 +73,7 @@ impl Target {
     pub fn dir(&self) -> Option<&Path> {
         match self {
             Target::Dir(path) => Some(path),
-            Target::Lab { .. } => None,
+            Target::Lab { .. } | Target::Sim { .. } => None,
         }
     }
 
@@ -61,15 +82,23 @@ impl Target {
     pub fn has(&self, capability: Capability) -> bool {
         match (self, capability) {
             (
-                Target::Dir(_) | Target::Lab { .. },
+                Target::Dir(_) | Target::Lab { .. } | Target::Sim { .. },
                 Capability::Create | Capability::Write | Capability::Truncate,
             ) => true,
         }
     }
 
+    /// CPUs that tasks have there; `usable` on this machine.
+    pub fn cpus(&self, usable: usize) -> usize {
+        match self {
+            Target::Dir(_) | Target::Lab { .. } => usable,
+            Target::Sim { target, .. } => target.machine.cpus(),
+        }
+    }
+
     /// Whether its locks can be counted.
     pub fn counts_locks(&self) -> bool {
-        matches!(self, Target::Lab { .. })
+        matches!(self, Target::Lab { .. } | Target::Sim { .. })
     }
 }
 
@@ -78,6 +107,7 @@ impl fmt::Display for Target {
         match self {
             Target::Dir(path) => write!(f, "dir:{}", path.display()),
             Target::Lab { name, .. } => write!(f, "lab:{name}"),
+            Target::Sim { name, .. } => write!(f, "sim:{name}"),
         }
     }
 }
@@ -87,12 +117,49 @@ impl fmt::Display for Target {
 pub enum NoTarget {
     /// No such kind.
     #[error(
-        "'{0}' is not a target; write dir:PATH or lab:ERA, for example dir:/mnt/test (see: vfscale list targets)"
+        "'{0}' is not a target; write dir:PATH, lab:ERA or sim:MACHINE/ERA, for example dir:/mnt/test (see: vfscale list targets)"
     )]
     Kind(String),
     /// No such kernel.
     #[error("{0} (see: vfscale list designs)")]
     Era(#[from] NoKernel),
+    /// No such machine.
+    #[error("{0} (see: vfscale list machines)")]
+    Machine(String),
+}
+
+/// Work of a call beside its shared accesses where nothing else is said, in cycles of the machine: entry and exit, the copy of the
+/// path, allocation. Assumed; a reproduction sets it from one published row (`work=NS`).
+const CALL_CYCLES: f64 = 1200.0;
+
+fn sim(name: &str) -> Result<Target, NoTarget> {
+    // A machine may be a file with slashes in its path; an era has none.
+    let Some((machine, kernel)) = name.rsplit_once('/') else {
+        return Err(NoTarget::Machine(format!("'{name}': write sim:MACHINE/ERA")));
+    };
+    let machine = if machine.contains('/') || machine.ends_with(".toml") {
+        let text = std::fs::read_to_string(machine)
+            .map_err(|error| NoTarget::Machine(format!("{machine}: {error}")))?;
+        Machine::from_toml(&text)
+    } else {
+        Machine::named(machine)
+    };
+    let machine = machine.map_err(|error| NoTarget::Machine(error.to_string()))?;
+    let mut call_work_ns = (CALL_CYCLES * 1000.0 / machine.mhz.value) as u32;
+    let mut words = Vec::new();
+    for word in kernel.split(',') {
+        match word.strip_prefix("work=") {
+            Some(ns) => {
+                call_work_ns = ns.parse().map_err(|_| {
+                    NoTarget::Machine(format!("'{word}': write work= and nanoseconds"))
+                })?;
+            }
+            None => words.push(word),
+        }
+    }
+    let era = lab::eras::parse(&words.join(","))?;
+    let target = Box::new(SimTarget { machine, era, call_work_ns });
+    Ok(Target::Sim { name: name.to_owned(), target })
 }
 
 impl FromStr for Target {
@@ -104,6 +171,7 @@ impl FromStr for Target {
             Some(("lab", name)) => {
                 Ok(Target::Lab { name: name.to_owned(), era: lab::eras::parse(name)? })
             }
+            Some(("sim", name)) => sim(name),
             _ => Err(NoTarget::Kind(text.to_owned())),
         }
     }
@@ -120,12 +188,16 @@ mod tests {
 
     #[test]
     fn a_target_reads_back_as_written() {
-        for text in ["dir:/mnt/x", "dir:.", "dir:/a:b", "lab:linux-2.6.7,fd_table=rcu"] {
+        for text in ["dir:/mnt/x", "dir:.", "dir:/a:b", "lab:linux-2.6.7,fd_table=rcu",
+            "sim:dual-core-2007/linux-2.6.20,work=300"] {
             assert_eq!(text.parse::<Target>().unwrap().to_string(), text);
         }
         for text in ["/mnt/x", "dir:", "dri:/x", ""] {
             let error = text.parse::<Target>().unwrap_err().to_string();
             assert!(error.contains("dir:PATH"), "{error}");
+        }
+        for wrong in ["sim:dual-core-2007", "sim:pdp-11/linux-2.6.20", "sim:./no.toml/linux-2.6.20"] {
+            assert!(wrong.parse::<Target>().is_err(), "{wrong}");
         }
         let error = "lab:linux-9".parse::<Target>().unwrap_err().to_string();
         assert!(error.contains("linux-2.6.20+s_files"), "it lists what there is: {error}");

@@ -14,6 +14,7 @@ mod alloc;
 mod loom_platform;
 mod platform;
 mod real;
+pub mod sim;
 pub mod sync;
 
 pub use accounting::{LockTag, LockTotals, take_totals};
@@ -22,3 +23,4 @@ pub use alloc::POwned;
 pub use loom_platform::Loom;
 pub use platform::{Cpu, Cx, Futex, Plain, Platform, PtrWord, RawSpin, SpinKind, Word};
 pub use real::{Counted, Real};
+pub use sim::Sim;

@@ -1,6 +1,6 @@
 //! What is said about a curve in words: its heading and its verdict.
 
-use results::{Curve, Run};
+use results::{Curve, Kind, Run};
 
 /// "open_close on dir:/mnt/x (ext4), process mode, pinned by cores", with each name passed through `name`.
 pub(crate) fn heading(run: &Run, curve: &Curve, name: impl Fn(&str) -> String) -> String {
@@ -10,12 +10,21 @@ pub(crate) fn heading(run: &Run, curve: &Curve, name: impl Fn(&str) -> String) -
         "none" => "not pinned".to_owned(),
         pin => format!("pinned by {}", name(pin)),
     };
+    let kind = match curve.kind {
+        Kind::Measured => pin,
+        Kind::Simulated => "simulated in virtual time".to_owned(),
+    };
     format!(
-        "{} on {}{fs}, {} mode, {pin}",
+        "{} on {}{fs}, {} mode, {kind}",
         name(&curve.workload),
         name(&curve.target),
         name(&curve.mode)
     )
+}
+
+/// CPUs that the tasks of a curve can run on. (A record of before there were simulated machines does not say.)
+pub(crate) fn cpus(run: &Run, curve: &Curve) -> usize {
+    if curve.cpus == 0 { run.host.cpus.len() } else { curve.cpus as usize }
 }
 
 /// The names of the curves in a legend: the workload, and of target and mode what tells them apart.
@@ -32,11 +41,13 @@ pub(crate) fn labels(curves: &[Curve]) -> Vec<String> {
 
 /// One sentence a curve; with several curves each begins with the curve's label. Curves without a point have none.
 pub(crate) fn sentences(run: &Run, name: impl Fn(&str) -> String) -> Vec<String> {
-    let cpus = u32::try_from(run.host.cpus.len()).unwrap_or(u32::MAX);
     let labels = labels(&run.curves);
     let measured = run.curves.iter().zip(labels).filter(|(curve, _)| !curve.points.is_empty());
     measured
-        .map(|(curve, label)| format!("{} {}", name(&label), curve.shape(cpus).sentence()))
+        .map(|(curve, label)| {
+            let cpus = u32::try_from(cpus(run, curve)).unwrap_or(u32::MAX);
+            format!("{} {}", name(&label), curve.shape(cpus).sentence())
+        })
         .collect()
 }
 

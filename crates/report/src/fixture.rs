@@ -2,8 +2,8 @@
 
 use crate::Style;
 use results::{
-    Cpu, Curve, Host, LockUse, Mount, Plan, Point, Quota, RcuBacklog, Run, Sample, Topology,
-    Warning,
+    Cpu, Curve, Host, Kind, LineUse, LockUse, Mount, Plan, Point, Quota, RcuBacklog, Run, Sample,
+    TimeShares, Topology, Warning,
 };
 
 /// Every mix of choices, at a narrow and a usual width.
@@ -55,6 +55,8 @@ pub(crate) fn summary(tasks: u32, ops_per_s: f64) -> Point {
         efficiency: None,
         fairness: 0.987,
         locks: Vec::new(),
+        lines: Vec::new(),
+        shares: None,
         rcu: None,
         samples: Vec::new(),
     }
@@ -73,6 +75,8 @@ pub(crate) fn curve(workload: &str, rates: &[(u32, f64)]) -> Curve {
         workload: workload.to_owned(),
         target: "dir:/mnt/x".to_owned(),
         mode: "process".to_owned(),
+        kind: Kind::Measured,
+        cpus: 0,
         points: rates.iter().map(point).collect(),
     }
 }
@@ -196,6 +200,10 @@ pub(crate) fn odd_runs() -> Vec<Run> {
     idle_run.curves[0].points = vec![idle.clone(), Point { tasks: 2, ..idle }];
     let mut counted = run();
     counted.curves[0].points[0].locks = locks();
+    counted.curves[0].points[0].lines =
+        vec![LineUse { name: "files_lock".to_owned(), transfers: 7, wait_ns: 900 }];
+    counted.curves[0].points[0].shares = Some(TimeShares { work: 1.0, ..TimeShares::default() });
+    counted.curves[0].kind = Kind::Simulated;
     counted.curves[0].points[0].rcu =
         Some(RcuBacklog { waiting: 3, peak: 12_000, peak_bytes: 3 << 20 });
     vec![

@@ -9,6 +9,7 @@ mod conditions;
 mod curves;
 mod escape;
 mod formats;
+mod lines;
 mod locks;
 mod number;
 mod plot;

@@ -8,4 +8,6 @@ mod run;
 mod summary;
 
 pub use host::{Cpu, Host, Mount, Quota, Topology};
-pub use run::{Curve, LockUse, Plan, Point, RcuBacklog, Run, Sample, Warning};
+pub use run::{
+    Curve, Kind, LineUse, LockUse, Plan, Point, RcuBacklog, Run, Sample, TimeShares, Warning,
+};

@@ -59,8 +59,25 @@ pub struct Curve {
     pub target: String,
     /// process or thread.
     pub mode: String,
+    /// Where its figures come from.
+    #[serde(default)]
+    pub kind: Kind,
+    /// CPUs that tasks can run on: the usable ones of this machine, or those of the simulated one.
+    #[serde(default)]
+    pub cpus: u32,
     /// In ascending order of tasks.
     pub points: Vec<Point>,
+}
+
+/// Where figures come from. It is said wherever they are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Taken on this machine, in its time.
+    #[default]
+    Measured,
+    /// Computed by the model of another machine, in virtual time.
+    Simulated,
 }
 
 /// One task count of a curve: summary and samples.
@@ -95,6 +112,12 @@ pub struct Point {
     /// Locks taken while this point was measured, those with the longest wait first; empty where they were not counted.
     #[serde(default)]
     pub locks: Vec<LockUse>,
+    /// Cache lines that moved between CPUs, most transfers first; only of a simulated machine.
+    #[serde(default)]
+    pub lines: Vec<LineUse>,
+    /// What tasks spent their time with; only of a simulated machine.
+    #[serde(default)]
+    pub shares: Option<TimeShares>,
     /// RCU callbacks of the lab; none elsewhere.
     #[serde(default)]
     pub rcu: Option<RcuBacklog>,
@@ -138,6 +161,47 @@ impl LockUse {
             }
         }
     }
+}
+
+/// Cache lines of one name, over all tasks and rounds of a point.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineUse {
+    /// `structure.field`, or the lock that is there, or the line's number by first touch.
+    pub name: String,
+    /// Times a CPU had to ask another one for such a line.
+    pub transfers: u64,
+    /// Time CPUs waited for them.
+    pub wait_ns: u64,
+}
+
+impl LineUse {
+    /// Adds `more` to `sum`, name by name.
+    pub fn merge(sum: &mut Vec<LineUse>, more: Vec<LineUse>) {
+        for line in more {
+            match sum.iter_mut().find(|known| known.name == line.name) {
+                Some(known) => {
+                    known.transfers += line.transfers;
+                    known.wait_ns += line.wait_ns;
+                }
+                None => sum.push(line),
+            }
+        }
+    }
+}
+
+/// Shares of the tasks' time, 0 to 1; they add up to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeShares {
+    /// Working.
+    pub work: f64,
+    /// Waiting for cache lines.
+    pub lines: f64,
+    /// Spinning: waiting for a word to change.
+    pub spin: f64,
+    /// Sleeping.
+    pub sleep: f64,
+    /// Waiting for the CPU that another task has.
+    pub ready: f64,
 }
 
 /// How far RCU callbacks lag behind when a loop outruns the grace periods.

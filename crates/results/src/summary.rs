@@ -41,6 +41,8 @@ impl Point {
             efficiency: speedup.and_then(|speedup| quotient(speedup, f64::from(tasks))),
             fairness: fairness(&samples, tasks),
             locks: Vec::new(),
+            lines: Vec::new(),
+            shares: None,
             rcu: None,
             samples,
         }
@@ -233,6 +235,8 @@ mod tests {
             workload: "open_close".into(),
             target: "dir:/mnt".into(),
             mode: "process".into(),
+            kind: crate::Kind::Measured,
+            cpus: 0,
             points: vec![point(1, 1000), point(2, 990), point(4, 500)],
         };
         let sentence = |cpus| curve.shape(cpus).sentence();

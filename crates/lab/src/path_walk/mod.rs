@@ -106,6 +106,10 @@ pub trait PathWalk<P: Platform>: Send + Sync {
     /// reads it under RCU) and its inode answered: the caller drops the dentry's hold on it.
     fn put(&self, cx: Cx<'_, P>, dentry: Raw<Dentry<P>>) -> Option<Raw<Inode<P>>>;
 
+    /// An inode whose dentry this CPU has freed where nobody could be told: on a walk, or as the parent of another one. The caller
+    /// drops that dentry's hold on it. To be asked at the end of each call, until there is none.
+    fn claim(&self, cx: Cx<'_, P>) -> Option<Raw<Inode<P>>>;
+
     /// Takes everything apart when the kernel ends: frees every dentry and calls `inode` for each dentry's inode.
     ///
     /// # Safety

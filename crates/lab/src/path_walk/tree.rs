@@ -238,6 +238,11 @@ impl<P: Platform, D: Discipline<P>> PathWalk<P> for Tree<P, D> {
         answer.or_else(|| self.cache.claim(cx))
     }
 
+    #[inline]
+    fn claim(&self, cx: Cx<'_, P>) -> Option<Raw<Inode<P>>> {
+        self.cache.claim(cx)
+    }
+
     unsafe fn tear_down(&self, _cx: Cx<'_, P>, inode: &mut dyn FnMut(Raw<Inode<P>>)) {
         // SAFETY: the caller's promise.
         unsafe { self.cache.tear_down(inode) };

@@ -105,6 +105,14 @@ impl<P: Platform> Kernel<P> {
         }
     }
 
+    /// Drops the inodes whose dentries went on the way of this call.
+    #[inline]
+    pub(super) fn reap(&self, cx: Cx<'_, P>) {
+        while let Some(inode) = self.walk.claim(cx) {
+            self.put_inode(cx, inode);
+        }
+    }
+
     /// Drops a dentry's hold on its inode (iput); the last one evicts it.
     fn put_inode(&self, cx: Cx<'_, P>, inode: Raw<Inode<P>>) {
         // SAFETY: the dentry that is gone held the inode until now.

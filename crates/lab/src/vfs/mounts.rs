@@ -1,8 +1,7 @@
 //! Mounts: bind, remount read-only and writable, unmount.
 
-use super::names::check_length;
+use super::names::PATH_MAX;
 use super::{Kernel, Task};
-use crate::object::Kind;
 use crate::path_walk::Path;
 use machine::{Cx, Platform, Word};
 use std::sync::atomic::Ordering::Acquire;
@@ -16,7 +15,6 @@ impl<P: Platform> Task<P> {
         f: impl FnOnce(&Kernel<P>, Cx<'_, P>, Path<P>) -> Result<R, Errno>,
     ) -> Result<R, Errno> {
         self.call(|kernel, cx| {
-            check_length(path)?;
             let found = kernel.walk.walk(cx, self.fs(), kernel, path)?;
             kernel.namespace.lock(cx);
             let result = f(kernel, cx, found);
@@ -26,22 +24,34 @@ impl<P: Platform> Task<P> {
         })
     }
 
-    /// Makes the directory `from` visible at the directory `to` too.
+    /// Makes the directory or file `from` visible at `to` too.
     ///
     /// # Errors
-    /// As Linux: ENOENT, ENOTDIR.
+    /// As Linux: ENOENT, ENOTDIR, EINVAL.
     pub fn bind(&self, from: &[u8], to: &[u8]) -> Result<(), Errno> {
         self.call(|kernel, cx| {
-            check_length(from)?;
-            check_length(to)?;
+            // What is mounted is no path to mount(2), but a string; copied first, looked at last.
+            if from.len() > PATH_MAX {
+                return Err(Errno::INVAL);
+            }
             let at = kernel.walk.walk(cx, self.fs(), kernel, to)?;
-            let result = kernel.walk.walk(cx, self.fs(), kernel, from).and_then(|from| {
-                kernel.namespace.lock(cx);
-                let result = kernel.bind(cx, from, at);
-                kernel.namespace.unlock();
-                kernel.put_path(cx, from);
-                result
-            });
+            if from.is_empty() {
+                kernel.put_path(cx, at);
+                return Err(Errno::INVAL);
+            }
+            let from = match kernel.walk.walk(cx, self.fs(), kernel, from) {
+                Ok(from) => from,
+                Err(errno) => {
+                    kernel.put_path(cx, at);
+                    return Err(errno);
+                }
+            };
+            kernel.namespace.lock(cx);
+            // lock_mount: on top of what is mounted there already.
+            let at = kernel.cross(cx, at);
+            let result = kernel.bind(cx, from, at);
+            kernel.namespace.unlock();
+            kernel.put_path(cx, from);
             kernel.put_path(cx, at);
             result
         })
@@ -70,16 +80,7 @@ impl<P: Platform> Task<P> {
     pub fn remount_super(&self, path: &[u8], readonly: bool) -> Result<(), Errno> {
         self.at(path, |kernel, cx, at| {
             kernel.expect_mount_root(at)?;
-            let sb = kernel.sb();
-            // Acquire: pairs with whoever removed the last name (its writer count is still up, or this sees it).
-            if readonly && sb.remove_count.load(Acquire) > 0 {
-                return Err(Errno::BUSY);
-            }
-            sb.writers.set_readonly(cx, readonly, &|| kernel.has_writer(cx, None))?;
-            if readonly && sb.remove_count.load(Acquire) > 0 {
-                sb.writers.set_readonly(cx, false, &|| false)?;
-                return Err(Errno::BUSY);
-            }
+            kernel.remount_super(cx, readonly)?;
             // SAFETY: mounts live as long as the kernel.
             let mount = unsafe { at.mount.get() };
             // No writer of the super block is no writer of the mount.
@@ -89,19 +90,26 @@ impl<P: Platform> Task<P> {
         })
     }
 
-    /// umount(2).
+    /// umount(2). The root mount is never unmounted: its super block becomes read-only instead.
     ///
     /// # Errors
     /// EINVAL if nothing is mounted there, EBUSY if it is in use.
     pub fn unmount(&self, path: &[u8]) -> Result<(), Errno> {
         self.call(|kernel, cx| {
-            check_length(path)?;
             let found = kernel.walk.walk(cx, self.fs(), kernel, path)?;
+            // LOOKUP_MOUNTPOINT: what is mounted on the place, even on "/" or ".", where a walk stays below it.
+            let found = kernel.cross(cx, found);
             kernel.namespace.lock(cx);
             // The walk's own reference to the mount would keep it busy.
             // SAFETY: mounts live as long as the kernel.
             unsafe { found.mount.get() }.refs.put(cx);
-            let result = kernel.expect_mount_root(found).and_then(|()| kernel.unmount(cx, found));
+            let result = kernel.expect_mount_root(found).and_then(|()| {
+                if found.mount == kernel.tree.root() {
+                    kernel.remount_super(cx, true)
+                } else {
+                    kernel.unmount(cx, found)
+                }
+            });
             kernel.namespace.unlock();
             kernel.put_dentry(cx, found.dentry);
             result
@@ -132,6 +140,28 @@ impl<P: Platform> Kernel<P> {
         if unsafe { at.mount.get() }.root == at.dentry { Ok(()) } else { Err(Errno::INVAL) }
     }
 
+    /// Makes the super block read-only or writable (reconfigure_super). Under the namespace semaphore.
+    fn remount_super(&self, cx: Cx<'_, P>, readonly: bool) -> Result<(), Errno> {
+        let sb = self.sb();
+        if !readonly {
+            return sb.writers.set_readonly(cx, false, &|| false);
+        }
+        if sb.writers.is_readonly() {
+            return Ok(());
+        }
+        // Acquire: pairs with whoever removed the last name (its writer count is still up, or this sees it).
+        let nameless = || sb.remove_count.load(Acquire) > 0;
+        if nameless() {
+            return Err(Errno::BUSY);
+        }
+        sb.writers.set_readonly(cx, true, &|| self.has_writer(cx, None))?;
+        if nameless() {
+            sb.writers.set_readonly(cx, false, &|| false)?;
+            return Err(Errno::BUSY);
+        }
+        Ok(())
+    }
+
     /// Whether a file is open for writing, on one mount or on any.
     fn has_writer(&self, cx: Cx<'_, P>, on: Option<Path<P>>) -> bool {
         let mut found = false;
@@ -149,19 +179,18 @@ impl<P: Platform> Kernel<P> {
         let (root, place, old) = unsafe { (from.dentry.get(), at.dentry.get(), from.mount.get()) };
         // SAFETY: a dentry holds its inode.
         let (what, whereto) = unsafe { (root.inode().get(), place.inode().get()) };
-        if what.kind != Kind::Directory || whereto.kind != Kind::Directory {
-            return Err(Errno::NOTDIR);
+        if !self.tree.has(from.mount) || !self.tree.has(at.mount) {
+            return Err(Errno::INVAL);
         }
         // Under the place's lock, so that it cannot be removed meanwhile.
         whereto.lock.lock(cx);
-        let alive = place.is_hashed() || place.parent() == at.dentry;
-        if alive {
-            place.set_mount_point(true);
-        }
+        let result = match (place.is_hashed(), what.kind == whereto.kind) {
+            (false, _) => Err(Errno::NOENT),
+            (true, false) => Err(Errno::NOTDIR),
+            (true, true) => Ok(place.set_mount_point(true)),
+        };
         whereto.lock.unlock(cx);
-        if !alive {
-            return Err(Errno::NOENT);
-        }
+        result?;
         // The mount's reference to its root, the tree's to the place.
         self.walk.get(cx, root);
         self.walk.get(cx, place);

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use vfs_api::{Errno, Stat};
 
 /// PATH_MAX without its NUL.
-const PATH_MAX: usize = 4095;
+pub(super) const PATH_MAX: usize = 4095;
 /// Longest name.
 const NAME_MAX: usize = 255;
 
@@ -73,17 +73,11 @@ impl<P: Platform> Task<P> {
         let found = kernel.walk.walk(cx, self.fs(), kernel, directory)?;
         // SAFETY: `walk` answered references.
         let inode = inode_of(unsafe { found.dentry.get() });
-        let refused = match last {
-            _ if inode.kind != Kind::Directory => Some(Errno::NOTDIR),
-            Last::Name(name) if name.len() > NAME_MAX => Some(Errno::NAMETOOLONG),
-            _ => None,
-        };
-        match refused {
-            Some(errno) => {
-                kernel.put_path(cx, found);
-                Err(errno)
-            }
-            None => Ok((found, last)),
+        if inode.kind == Kind::Directory {
+            Ok((found, last))
+        } else {
+            kernel.put_path(cx, found);
+            Err(Errno::NOTDIR)
         }
     }
 
@@ -111,7 +105,6 @@ impl<P: Platform> Task<P> {
     /// As Linux.
     pub fn stat(&self, path: &[u8]) -> Result<Stat, Errno> {
         self.call(|kernel, cx| {
-            check_length(path)?;
             let found = kernel.walk.walk(cx, self.fs(), kernel, path)?;
             // SAFETY: `walk` answered references.
             let stat = stat_of(inode_of(unsafe { found.dentry.get() }));
@@ -126,7 +119,6 @@ impl<P: Platform> Task<P> {
     /// As Linux.
     pub fn chdir(&self, path: &[u8]) -> Result<(), Errno> {
         self.call(|kernel, cx| {
-            check_length(path)?;
             let found = kernel.walk.walk(cx, self.fs(), kernel, path)?;
             // SAFETY: `walk` answered references.
             if inode_of(unsafe { found.dentry.get() }).kind != Kind::Directory {
@@ -153,13 +145,14 @@ impl<P: Platform> Task<P> {
                 |_| Errno::ISDIR,
                 |parent, name| {
                     kernel.change(cx, parent, |directory| {
-                        let dentry = kernel.walk.child(cx, directory, name).ok_or(Errno::NOENT)?;
+                        let dentry = kernel.look_up(cx, directory, name)?.ok_or(Errno::NOENT)?;
                         // SAFETY: `child` answered a reference.
                         let object = unsafe { dentry.get() };
                         let directory = inode_of(object).kind == Kind::Directory;
                         let result = match (directory, slash) {
                             (true, _) => Err(Errno::ISDIR),
                             (false, true) => Err(Errno::NOTDIR),
+                            (false, false) if object.is_mount_point() => Err(Errno::BUSY),
                             (false, false) => {
                                 kernel.remove_name(cx, object);
                                 Ok(())
@@ -185,7 +178,7 @@ impl<P: Platform> Task<P> {
         self.call(|kernel, cx| {
             self.in_parent(kernel, cx, path, otherwise, |parent, name| {
                 kernel.change(cx, parent, |directory| {
-                    let dentry = kernel.walk.child(cx, directory, name).ok_or(Errno::NOENT)?;
+                    let dentry = kernel.look_up(cx, directory, name)?.ok_or(Errno::NOENT)?;
                     // SAFETY: `child` answered a reference.
                     let result = kernel.remove_directory(cx, directory, unsafe { dentry.get() });
                     Ok((result, Some(dentry)))
@@ -226,7 +219,6 @@ impl<P: Platform> Task<P> {
     /// As Linux.
     pub fn link(&self, old: &[u8], new: &[u8]) -> Result<(), Errno> {
         self.call(|kernel, cx| {
-            check_length(old)?;
             let from = kernel.walk.walk(cx, self.fs(), kernel, old)?;
             let result = self.in_parent(
                 kernel,
@@ -321,13 +313,11 @@ impl<P: Platform> Kernel<P> {
         let wanted = mount.want_write(cx);
         let lock = &inode_of(directory).lock;
         lock.lock(cx);
-        let made = match self.walk.child(cx, directory, name) {
-            Some(there) => Ok((Err(Errno::EXIST), there)),
-            None if !plain => Err(Errno::NOENT),
-            None => wanted
-                .and_then(|()| self.alive(directory))
-                .and_then(|()| make(directory))
-                .map(|d| (Ok(()), d)),
+        let made = match self.look_up(cx, directory, name) {
+            Err(errno) => Err(errno),
+            Ok(Some(there)) => Ok((Err(Errno::EXIST), there)),
+            Ok(None) if !plain => Err(Errno::NOENT),
+            Ok(None) => wanted.and_then(|()| make(directory)).map(|dentry| (Ok(()), dentry)),
         };
         lock.unlock(cx);
         let result = match made {
@@ -343,12 +333,25 @@ impl<P: Platform> Kernel<P> {
         result
     }
 
-    /// ENOENT if the directory was removed: nothing can be made in it. Under its lock.
-    fn alive(&self, directory: &Dentry<P>) -> Result<(), Errno> {
-        if inode_of(directory).nlink.load(Relaxed) == 0 { Err(Errno::NOENT) } else { Ok(()) }
+    /// A name in a directory, with a reference (lookup_one_qstr_excl). ENOENT if the directory was removed, so that nothing is
+    /// made in it. Under its lock.
+    pub(super) fn look_up(
+        &self,
+        cx: Cx<'_, P>,
+        directory: &Dentry<P>,
+        name: &[u8],
+    ) -> Result<Option<Raw<Dentry<P>>>, Errno> {
+        if inode_of(directory).nlink.load(Relaxed) == 0 {
+            return Err(Errno::NOENT);
+        }
+        if name.len() > NAME_MAX {
+            return Err(Errno::NAMETOOLONG);
+        }
+        Ok(self.walk.child(cx, directory, name))
     }
 
-    /// Makes an empty file for open(O_CREAT); answers its dentry with a reference. Under the directory's lock.
+    /// Makes an empty file for open(O_CREAT), in a directory that has no such name; answers its dentry with a reference. Under
+    /// the directory's lock.
     pub(super) fn create(
         &self,
         cx: Cx<'_, P>,
@@ -359,8 +362,7 @@ impl<P: Platform> Kernel<P> {
         let (mount, directory) = unsafe { (parent.mount.get(), parent.dentry.get()) };
         mount.want_write(cx)?;
         let made = self
-            .alive(directory)
-            .and_then(|()| self.new_inode(cx, Kind::Regular))
+            .new_inode(cx, Kind::Regular)
             .map(|inode| self.walk.insert(cx, directory, name, inode));
         mount.drop_write(cx);
         made
@@ -500,11 +502,11 @@ impl<P: Platform> Kernel<P> {
         slashes: bool,
         held: &mut Vec<Raw<Dentry<P>>>,
     ) -> Result<(), Errno> {
-        let source = self.walk.child(cx, from, old).ok_or(Errno::NOENT)?;
+        let source = self.look_up(cx, from, old)?.ok_or(Errno::NOENT)?;
         held.push(source);
         // SAFETY: `child` answered a reference, which `held` keeps.
         let source = unsafe { source.get() };
-        let target = self.walk.child(cx, to, new);
+        let target = self.look_up(cx, to, new)?;
         held.extend(target);
         // SAFETY: as above.
         let target = target.map(|target| unsafe { target.get() });
@@ -529,8 +531,6 @@ impl<P: Platform> Kernel<P> {
                 (false, true) => return Err(Errno::ISDIR),
                 _ => {}
             }
-        } else {
-            self.alive(to)?;
         }
         if source.is_mount_point() || target.is_some_and(Dentry::is_mount_point) {
             return Err(Errno::BUSY);

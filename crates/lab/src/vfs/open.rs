@@ -21,6 +21,11 @@ fn reads(flags: OFlags) -> bool {
     access == OFlags::RDONLY || access == OFlags::RDWR
 }
 
+/// What rw_verify_area refuses: offsets must not reach beyond the largest number.
+fn verify_area(at: u64, len: usize) -> Result<(), Errno> {
+    at.checked_add(len as u64).filter(|end| *end <= i64::MAX as u64).map(|_| ()).ok_or(Errno::INVAL)
+}
+
 /// The next descriptor position of a file that only its reader or writer moves at a time (f_pos; two threads that use one
 /// descriptor at once race for it as they did in Linux before 3.14).
 fn position<P: Platform>(file: &File<P>) -> u64 {
@@ -34,10 +39,11 @@ impl<P: Platform> Task<P> {
     /// As Linux.
     pub fn open(&self, path: &[u8], flags: OFlags) -> Result<i32, Errno> {
         self.call(|kernel, cx| {
-            super::names::check_length(path)?;
+            // build_open_flags, before getname
             if flags.contains(OFlags::CREATE | OFlags::DIRECTORY) {
                 return Err(Errno::INVAL);
             }
+            super::names::check_length(path)?;
             let fd = self.fds().reserve(cx)?;
             match self.open_file(kernel, cx, path, flags) {
                 Ok(file) => {
@@ -117,9 +123,10 @@ impl<P: Platform> Task<P> {
         // SAFETY: the dentry holds its inode.
         let lock = &unsafe { directory.inode().get() }.lock;
         lock.lock(cx);
-        let result = match kernel.walk.child(cx, directory, name) {
-            Some(dentry) => Ok((dentry, false)),
-            None => kernel.create(cx, parent, name).map(|dentry| (dentry, true)),
+        let result = match kernel.look_up(cx, directory, name) {
+            Err(errno) => Err(errno),
+            Ok(Some(dentry)) => Ok((dentry, false)),
+            Ok(None) => kernel.create(cx, parent, name).map(|dentry| (dentry, true)),
         };
         lock.unlock(cx);
         let (dentry, created) = result?;
@@ -171,12 +178,13 @@ impl<P: Platform> Task<P> {
                 if !reads(body.flags) {
                     return Err(Errno::BADF);
                 }
+                let at = position(file);
+                verify_area(at, buf.len())?;
                 // SAFETY: the file holds its dentry, which holds its inode.
                 let inode = unsafe { body.inode.get() };
                 if inode.kind == Kind::Directory {
                     return Err(Errno::ISDIR);
                 }
-                let at = position(file);
                 let got = inode.data.with(|data| {
                     let rest = data.get(at as usize..).unwrap_or_default();
                     let got = rest.len().min(buf.len());
@@ -199,6 +207,7 @@ impl<P: Platform> Task<P> {
                 if !writes(body.flags) {
                     return Err(Errno::BADF);
                 }
+                verify_area(position(file), buf.len())?;
                 // SAFETY: the file holds its dentry, which holds its inode.
                 let inode = unsafe { body.inode.get() };
                 inode.lock.lock(cx);
@@ -389,31 +398,29 @@ impl<P: Platform> Kernel<P> {
         inode: &Inode<P>,
         buf: &[u8],
     ) -> Result<usize, Errno> {
-        let (len, grown, end) = {
-            let len = inode.data.with(|data| data.len() as u64);
-            let append = body.flags.contains(OFlags::APPEND);
-            let at = if append { len } else { position(file) };
-            if !buf.is_empty() && at >= MAX_BYTES {
-                return Err(Errno::FBIG);
+        if buf.is_empty() {
+            // Not even O_APPEND moves the offset.
+            return Ok(0);
+        }
+        let len = inode.data.with(|data| data.len() as u64);
+        let append = body.flags.contains(OFlags::APPEND);
+        let at = if append { len } else { position(file) };
+        if at >= MAX_BYTES {
+            return Err(Errno::FBIG);
+        }
+        let room = (MAX_BYTES - at).min(buf.len() as u64) as usize;
+        let end = at + room as u64;
+        let grown = end > len;
+        inode.data.with(|data| {
+            if grown {
+                data.resize(end as usize, 0);
             }
-            let room = (MAX_BYTES - at.min(MAX_BYTES)).min(buf.len() as u64) as usize;
-            let buf = &buf[..room];
-            let end = at + room as u64;
-            let grown = room > 0 && end > len;
-            if room > 0 {
-                inode.data.with(|data| {
-                    if grown {
-                        data.resize(end as usize, 0);
-                    }
-                    data[at as usize..end as usize].copy_from_slice(buf);
-                });
-            }
-            (room, grown, end)
-        };
+            data[at as usize..end as usize].copy_from_slice(&buf[..room]);
+        });
         if grown {
             self.record(cx, inode, end);
         }
         file.pos.store(end, Relaxed);
-        Ok(len)
+        Ok(room)
     }
 }

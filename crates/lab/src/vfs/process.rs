@@ -7,12 +7,16 @@ use crate::path_walk::FsStruct;
 use machine::sync::Backlog;
 use machine::{Cpu, Cx, Platform};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use vfs_api::Errno;
 
 /// What the tasks of a process share: fd table, root and working directory.
 struct Process<P: Platform> {
     fds: Box<dyn FdTable<P>>,
     fs: FsStruct<P>,
+    /// Tasks that have not ended. Not on the path of any call, hence not of the platform.
+    tasks: AtomicUsize,
 }
 
 /// A task: a thread of a process on a CPU of its own. What it offers are system calls (see `open`, `names`, `mounts`).
@@ -39,12 +43,15 @@ impl<P: Platform> Task<P> {
         let process = Process {
             fds: kernel.fds.table(fds, shared),
             fs: FsStruct::new(&kernel.env, root, root),
+            tasks: AtomicUsize::new(1),
         };
         Task { kernel: Arc::clone(kernel), process: Arc::new(process), cpu }
     }
 
     /// Another thread of the same process, on `cpu`.
     pub fn new_thread(&self, cpu: Cpu) -> Self {
+        // Relaxed: this task is one of them, so that the last one has not ended.
+        self.process.tasks.fetch_add(1, Relaxed);
         Task { kernel: Arc::clone(&self.kernel), process: Arc::clone(&self.process), cpu }
     }
 
@@ -65,7 +72,9 @@ impl<P: Platform> Task<P> {
     #[inline]
     pub(super) fn call<R>(&self, f: impl FnOnce(&Kernel<P>, Cx<'_, P>) -> R) -> R {
         let cx = self.kernel.cx(self.cpu);
+        P::work(self.kernel.call_work_ns);
         let result = f(&self.kernel, cx);
+        self.kernel.reap(cx);
         self.kernel.rcu.quiescent(cx);
         result
     }
@@ -122,7 +131,8 @@ impl<P: Platform> Task<P> {
 
 impl<P: Platform> Drop for Task<P> {
     fn drop(&mut self) {
-        if Arc::get_mut(&mut self.process).is_none() {
+        // AcqRel: the last one comes after all that the others did.
+        if self.process.tasks.fetch_sub(1, AcqRel) > 1 {
             return;
         }
         self.enter();

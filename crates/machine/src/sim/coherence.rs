@@ -70,7 +70,10 @@ impl Costs {
             cpu_at[usize::from(*place)] = cpu as u16;
         }
         let smt = machine.smt_slowdown.as_ref().map(|slowdown| {
-            ((slowdown.value * 1024.0).round() as u64, 1 << machine.bits_of(&machine.levels[0].name))
+            (
+                (slowdown.value * 1024.0).round() as u64,
+                1 << machine.bits_of(&machine.levels[0].name),
+            )
         });
         Costs {
             hit: [hit, hit, ticks(machine.rmw_ns.value)],
@@ -128,10 +131,8 @@ impl Coherence {
         let line = &mut self.lines.all[at];
         if line.sole != NOBODY && line.sole != cpu {
             line.sole = NOBODY;
-            if line.written > now {
-                self.inversions += 1;
-                line.written = now;
-            }
+            self.inversions += u64::from(line.written > now);
+            line.written = 0;
         }
         let line = &self.lines.all[at];
         if line.shared {
@@ -158,7 +159,7 @@ impl Coherence {
                 line.greatest = line.greatest.max(me);
                 line.readers += 1;
             } else {
-                occupancy = latency * costs.home_share >> 10;
+                occupancy = (latency * costs.home_share) >> 10;
                 line.tail_shared = true;
                 line.least = me.min(tail);
                 line.greatest = me.max(tail);
@@ -167,11 +168,11 @@ impl Coherence {
         } else if line.tail_shared {
             let far = costs.between(me, line.least).max(costs.between(me, line.greatest));
             latency = far + costs.invalidation * u64::from(line.readers - 1);
-            occupancy = latency * costs.home_share >> 10;
+            occupancy = (latency * costs.home_share) >> 10;
             not_before = (line.written + costs.hold).max(line.read);
         } else {
             latency = costs.between(me, tail);
-            occupancy = latency * costs.home_share >> 10;
+            occupancy = (latency * costs.home_share) >> 10;
             not_before = (line.written + costs.hold).max(line.read);
         }
         let mut start = now.max(line.busy).max(not_before.saturating_sub(latency));

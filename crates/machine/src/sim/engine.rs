@@ -2,13 +2,11 @@
 
 use super::coherence::{Coherence, Kind, NS};
 use super::lines::NOBODY;
-use super::outcome::TaskUse;
-use super::queue::{NEVER, Queue, cpu_of, key, time_of};
+use super::queue::{NEVER, Queue, key};
 use super::spec::Machine;
-use super::stacks::SlabStack;
 use super::wait::Condition;
 use crate::accounting::LockTotals;
-use corosensei::{Coroutine, Yielder};
+use corosensei::Yielder;
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::ptr::null_mut;
@@ -43,29 +41,28 @@ pub(super) struct CpuState {
     pub(super) line: u32,
     pub(super) task: u32,
     /// When its request was made.
-    issued: u64,
+    pub(super) issued: u64,
     pub(super) next_look: u64,
     pub(super) condition: Option<Condition>,
     /// While idle: since when.
-    clock: u64,
-    slice_end: u64,
-    ready: VecDeque<u32>,
+    pub(super) clock: u64,
+    pub(super) slice_end: u64,
+    pub(super) ready: VecDeque<u32>,
 }
 
 /// A task.
 pub(super) struct TaskState {
-    pub(super) coroutine: Option<Coroutine<(), (), (), SlabStack>>,
     pub(super) yielder: *const Yielder<(), ()>,
     pub(super) cpu: u16,
-    random: u64,
+    pub(super) random: u64,
     /// Not to go on before; and since when it does not run.
-    ready_at: u64,
-    stopped_at: u64,
-    lines: u64,
-    spin: u64,
-    sleep: u64,
-    ready: u64,
-    ended: u64,
+    pub(super) ready_at: u64,
+    pub(super) stopped_at: u64,
+    pub(super) lines: u64,
+    pub(super) spin: u64,
+    pub(super) sleep: u64,
+    pub(super) ready: u64,
+    pub(super) ended: u64,
     pub(super) ops: u64,
     pub(super) late_ops: u64,
     /// Locks it holds: address of the tag, name, since when.
@@ -73,7 +70,32 @@ pub(super) struct TaskState {
     /// Word it sleeps on.
     pub(super) sleeps_on: Option<usize>,
     /// It was taken off its CPU while it waited on a line.
-    preempted: bool,
+    pub(super) preempted: bool,
+    pub(super) has_ended: bool,
+}
+
+impl TaskState {
+    /// A task that has not begun.
+    pub(super) fn new(cpu: u16, random: u64) -> Self {
+        TaskState {
+            yielder: std::ptr::null(),
+            cpu,
+            random,
+            ready_at: 0,
+            stopped_at: 0,
+            lines: 0,
+            spin: 0,
+            sleep: 0,
+            ready: 0,
+            ended: 0,
+            ops: 0,
+            late_ops: 0,
+            held: Vec::new(),
+            sleeps_on: None,
+            preempted: false,
+            has_ended: false,
+        }
+    }
 }
 
 /// A simulation.
@@ -81,23 +103,23 @@ pub(super) struct Engine {
     /// Clock of the running task's CPU.
     pub(super) clock: u64,
     /// Up to when it may run ahead on lines of its own.
-    ahead: u64,
+    pub(super) ahead: u64,
     /// Key of the next event of another CPU.
-    next: u64,
+    pub(super) next: u64,
     pub(super) cpu: u16,
     /// The next look at a lock costs nothing unless it takes it; see `SimSpin`.
     pub(super) probe: bool,
     /// A condition is evaluated outside of its task: accesses cost nothing.
-    aside: bool,
-    accesses: u64,
+    pub(super) aside: bool,
+    pub(super) accesses: u64,
     pub(super) memory: Coherence,
     pub(super) cpus: Vec<CpuState>,
     pub(super) tasks: Vec<TaskState>,
     pub(super) queue: Queue,
     /// Event of the running CPU once its task has stopped.
-    posted: Option<u64>,
+    pub(super) posted: Option<u64>,
     pub(super) polls: u64,
-    cold: u64,
+    pub(super) cold: u64,
     pub(super) switches: u64,
     pub(super) sleepers: HashMap<usize, VecDeque<u32>>,
     pub(super) locks: Vec<LockTotals>,
@@ -106,14 +128,12 @@ pub(super) struct Engine {
     pub(super) ops: u64,
     pub(super) ops_limit: u64,
     pub(super) live: usize,
-    run_ahead: u64,
+    pub(super) run_ahead: u64,
+    /// Before that nobody runs ahead: it is not known yet which lines are shared.
+    pub(super) warm_up: u64,
+    /// When the run is given up.
+    pub(super) give_up: u64,
     pub(super) exact: bool,
-}
-
-/// Why the scheduler gave up.
-pub(super) enum Stop {
-    Deadlock,
-    Overrun(u64),
 }
 
 /// Takes the engine off the host thread when the run is over, however it ends.
@@ -229,12 +249,23 @@ pub(super) fn charge_pause() {
 
 /// See `Platform::work`.
 pub(super) fn charge_work(ns: u32) {
-    with(|e| {
+    let too_far = with(|e| {
+        e.work(ns);
+        e.clock > e.ahead
+    });
+    if too_far == Some(true) {
+        in_turn(ENGINE.get());
+    }
+}
+
+impl Engine {
+    fn work(&mut self, ns: u32) {
+        let e = self;
         let cpu = usize::from(e.cpu);
         let task = &mut e.tasks[e.cpus[cpu].task as usize];
         // 90 to 110 % of it: CPUs in step would meet in patterns that no real machine shows.
         let share = 921 + (next_random(&mut task.random) >> 32) % 207;
-        let mut ticks = u64::from(ns) * NS * share >> 10;
+        let mut ticks = (u64::from(ns) * NS * share) >> 10;
         if let Some((slowdown, per_core)) = e.memory.costs.smt {
             let place = e.memory.costs.place[cpu];
             let core = place & !(per_core - 1);
@@ -245,11 +276,11 @@ pub(super) fn charge_work(ns: u32) {
                     && !matches!(e.cpus[usize::from(other)].state, State::Idle | State::Parked)
             };
             if (core..core + per_core).any(|place| works(&place)) {
-                ticks = ticks * slowdown >> 10;
+                ticks = (ticks * slowdown) >> 10;
             }
         }
         e.clock += ticks;
-    });
+    }
 }
 
 /// See `Platform::now_ns`.
@@ -275,7 +306,8 @@ pub(super) fn spin_until(address: usize, mut is_met: impl FnMut() -> bool) -> bo
     }
     let engine = ENGINE.get();
     // SAFETY: as in `charge`; so in every block below.
-    let (began, exact) = unsafe { ((*engine).clock, (*engine).exact) };
+    let e = unsafe { &mut *engine };
+    let (began, exact, lines) = (e.clock, e.exact, e.task().lines);
     if exact {
         loop {
             // SAFETY: see above.
@@ -300,14 +332,18 @@ pub(super) fn spin_until(address: usize, mut is_met: impl FnMut() -> bool) -> bo
                 break;
             }
             charge(address, Kind::Read);
-            if (condition.is_met_now)() {
+            // SAFETY: it is about `is_met`, which is still there.
+            if unsafe { (condition.is_met)(condition.about) } {
                 break;
             }
         }
     }
     with(|e| {
         let spun = e.clock - began;
-        e.task().spin += spun;
+        let task = e.task();
+        task.spin += spun;
+        // What the looks waited for the line is part of it.
+        task.lines = lines;
     });
     true
 }
@@ -363,7 +399,8 @@ pub(super) fn wake(address: usize, count: u32) {
 /// Notes `n` operations of the running task. Between operations another task may have the CPU.
 pub(super) fn ops_done(n: u64) {
     let engine = ENGINE.get();
-    // SAFETY: as in `charge`; a handle exists only inside of a simulation.
+    assert!(!engine.is_null(), "a handle is of use in its task only");
+    // SAFETY: as in `charge`.
     let e = unsafe { &mut *engine };
     if e.clock <= e.end {
         e.ops += n;
@@ -387,7 +424,7 @@ pub(super) fn ops_done(n: u64) {
 }
 
 impl Engine {
-    pub(super) fn new(machine: &Machine, run_ahead_ns: u64, exact: bool) -> Self {
+    pub(super) fn new(machine: &Machine) -> Self {
         let memory = Coherence::new(machine);
         let cpu = || CpuState {
             state: State::Idle,
@@ -413,7 +450,7 @@ impl Engine {
             aside: false,
             accesses: 0,
             tasks: Vec::new(),
-            queue: Queue::default(),
+            queue: Queue::new(machine.cpus()),
             posted: None,
             polls: 0,
             cold: 0,
@@ -424,8 +461,10 @@ impl Engine {
             ops: 0,
             ops_limit: u64::MAX,
             live: 0,
-            run_ahead: run_ahead_ns * NS,
-            exact,
+            run_ahead: 0,
+            warm_up: 0,
+            give_up: u64::MAX,
+            exact: false,
         }
     }
 }

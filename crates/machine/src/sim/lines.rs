@@ -138,6 +138,11 @@ impl Lines {
     /// A line touched for the first time, by `cpu`.
     #[cold]
     pub(super) fn touch(&mut self, address: usize, cpu: u16) -> usize {
+        // The simulator's own memory is no simulated object.
+        arena::with_arena(false, || self.add(address, cpu))
+    }
+
+    fn add(&mut self, address: usize, cpu: u16) -> usize {
         let address = address as u64 >> LINE_BITS;
         let line = self.all.len() as u32 + 1;
         let at = address.wrapping_sub(self.base);
@@ -197,7 +202,8 @@ impl Lines {
                 return;
             }
             if line.set == 0 {
-                self.sets.resize(self.sets.len() + self.words, 0);
+                let larger = self.sets.len() + self.words;
+                arena::with_arena(false, || self.sets.resize(larger, 0));
                 line.set = (self.sets.len() / self.words) as u32;
             }
             let begin = (line.set as usize - 1) * self.words;

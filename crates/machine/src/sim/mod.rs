@@ -12,8 +12,9 @@
 //! at which its spinning would have. Lines that only one CPU has touched so far need no order: it runs ahead on them.
 //!
 //! Memory: [`Sim::alloc`](crate::Platform::alloc) hands out whole cache lines of an arena of the host thread. Other addresses (a
-//! box, a stack) are lines too, so that nothing is forgotten; but which of them share a line is the host allocator's decision,
-//! and with it the result. A kernel should be made, run and dropped on one host thread.
+//! box, a stack) are lines too, so that nothing is forgotten; but which boxes share a line is the host allocator's decision, and
+//! with it the result, unless the program has [`Allocator`] and makes its kernel [`in_arena`]. A kernel should be made, run and
+//! dropped on one host thread.
 
 mod arena;
 mod coherence;
@@ -23,12 +24,14 @@ mod names;
 mod outcome;
 mod queue;
 mod run;
+mod schedule;
 mod spec;
 mod stacks;
 mod tag;
 mod wait;
 mod words;
 
+pub use arena::{Allocator, in_arena};
 pub use names::{clear_names, name_range};
 pub use outcome::{Blocked, LineUse, Outcome, SimError, TaskUse};
 pub use run::{Handle, Limit, Options, TaskFn, VirtualNs, run, run_with};

@@ -1,5 +1,6 @@
 //! Names of places in memory: what a line of the report is called.
 
+use super::arena::with_arena;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -11,7 +12,8 @@ thread_local! {
 /// Says that the `len` bytes at `at` are `structure.field`. The latest name of an address counts. For this host thread.
 pub fn name_range<T: ?Sized>(at: *const T, len: usize, name: impl Into<String>) {
     let at = at.cast::<u8>() as usize;
-    NAMES.with_borrow_mut(|names| names.insert(at, (len, name.into())));
+    let name = name.into();
+    with_arena(false, || NAMES.with_borrow_mut(|names| names.insert(at, (len, name))));
 }
 
 /// Forgets all names of this host thread.

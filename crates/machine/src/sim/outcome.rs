@@ -1,7 +1,7 @@
 //! What came out of a run.
 
-use crate::accounting::LockTotals;
 use super::VirtualNs;
+use crate::accounting::LockTotals;
 
 /// What one task did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,7 +111,9 @@ pub enum SimError {
         blocked: Vec<Blocked>,
     },
     /// Time was up long ago and a task still goes on.
-    #[error("{left} tasks go on at {at_ns} ns, long after time was up: does one wait without `spin_until`?")]
+    #[error(
+        "{left} tasks go on at {at_ns} ns, long after time was up: does one wait without `spin_until`?"
+    )]
     Overrun {
         /// When it was given up.
         at_ns: VirtualNs,

@@ -30,10 +30,13 @@ pub(super) fn time_of(key: u64) -> u64 {
 }
 
 /// At most one event per CPU.
-#[derive(Default)]
 pub(super) struct Queue(BinaryHeap<Reverse<u64>>);
 
 impl Queue {
+    pub(super) fn new(cpus: usize) -> Self {
+        Queue(BinaryHeap::with_capacity(cpus))
+    }
+
     /// The least key, or `NEVER`.
     #[inline]
     pub(super) fn min(&self) -> u64 {

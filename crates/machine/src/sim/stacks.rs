@@ -50,8 +50,7 @@ fn grow(free: &mut Vec<(usize, usize)>) {
     for at in (0..SLAB).rev() {
         let bottom = base + at * SIZE;
         // SAFETY: the lowest page of the stack just mapped, which nobody uses.
-        unsafe { mprotect(bottom as *mut _, GUARD, MprotectFlags::empty()) }
-            .expect("a guard page");
+        unsafe { mprotect(bottom as *mut _, GUARD, MprotectFlags::empty()) }.expect("a guard page");
         let colour = at % COLOURS * 64;
         free.push((bottom + GUARD, bottom + SIZE - colour));
     }

@@ -50,6 +50,8 @@ impl Engine {
                 polls += 1;
             }
             self.polls += polls;
+            self.accesses += 1;
+            waiter.issued = look;
             waiter.state = State::Issue;
             waiter.kind = Kind::Read;
             self.queue.push(key(look, cpu));

@@ -11,16 +11,15 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// did happens before what the next one does. Waiting loads may be Relaxed where an acquiring operation on the same word
 /// follows.
 #[derive(Debug)]
-#[repr(C, align(8))]
+#[repr(C)]
 pub struct WordSpin<P: Platform> {
     /// Test-and-set and queued: 1 if taken. Ticket: the next ticket.
     word: P::U32,
-    /// Ticket: the one being served. Linux has both in one word, of which the holder adds to one half without a lock prefix; here
-    /// two words on one line (hence the alignment), of which the holder stores one: the same accesses.
-    served: P::U32,
-    /// Queued: the last waiter.
-    tail: P::Ptr<Waiter<P>>,
     kind: SpinKind,
+    /// Queued: the last waiter. Ticket: no pointer, but the number of the ticket being served. Linux has both numbers of a ticket
+    /// lock in one word, of which the holder adds to one half without a lock prefix; here two words side by side, of which the
+    /// holder stores one: the same accesses.
+    tail: P::Ptr<Waiter<P>>,
 }
 
 /// A waiter of the queued lock; it lives on the waiter's stack.
@@ -31,14 +30,15 @@ struct Waiter<P: Platform> {
     head: P::U32,
 }
 
+/// A ticket's number in the place of a pointer.
+fn ticket<T>(number: u32) -> *mut T {
+    std::ptr::without_provenance_mut(number as usize)
+}
+
 impl<P: Platform> RawSpin for WordSpin<P> {
     fn new(kind: SpinKind) -> Self {
-        WordSpin {
-            kind,
-            word: P::U32::new(0),
-            served: P::U32::new(0),
-            tail: P::Ptr::new(null_mut()),
-        }
+        // For a ticket lock the null pointer is ticket 0.
+        WordSpin { word: P::U32::new(0), kind, tail: P::Ptr::new(null_mut()) }
     }
 
     #[inline]
@@ -50,10 +50,10 @@ impl<P: Platform> RawSpin for WordSpin<P> {
                 }
             }
             SpinKind::Ticket => {
-                // Relaxed: a number drawn; the lock is handed over by `served`.
+                // Relaxed: a number drawn; the lock is handed over by `tail`.
                 let mine = self.word.fetch_add(1, Relaxed);
-                if self.served.load(Acquire) != mine {
-                    self.served.spin_until(Acquire, |served| served == mine);
+                if self.tail.load(Acquire) != ticket(mine) {
+                    self.tail.spin_until(Acquire, |served| served == ticket(mine));
                 }
             }
             SpinKind::Queued => {
@@ -69,8 +69,8 @@ impl<P: Platform> RawSpin for WordSpin<P> {
         match self.kind {
             SpinKind::TestAndSet => self.word.swap(1, Acquire) == 0,
             SpinKind::Ticket => {
-                // If the ticket being served is still to be drawn, the lock is free; drawn by us, nobody else moves `served`.
-                let served = self.served.load(Acquire);
+                // If the ticket being served is still to be drawn, the lock is free; drawn by us, nobody else serves another.
+                let served = self.tail.load(Acquire).addr() as u32;
                 self.word.compare_exchange(served, served.wrapping_add(1), Relaxed, Relaxed).is_ok()
             }
             SpinKind::Queued => self.word.compare_exchange(0, 1, Acquire, Relaxed).is_ok(),
@@ -83,7 +83,8 @@ impl<P: Platform> RawSpin for WordSpin<P> {
             SpinKind::TestAndSet | SpinKind::Queued => self.word.store(0, Release),
             SpinKind::Ticket => {
                 // Only the holder stores it, so it may be read first (Relaxed).
-                self.served.store(self.served.load(Relaxed).wrapping_add(1), Release);
+                let served = self.tail.load(Relaxed).addr() as u32;
+                self.tail.store(ticket(served.wrapping_add(1)), Release);
             }
         }
     }

@@ -13,8 +13,8 @@ pub(super) const FORMAT: Format = Format {
 fn render(run: &Run, style: &Style) -> String {
     let mut blocks: Vec<String> = Vec::new();
     blocks.extend(curves::partial(run).map(|line| format!("**{line}**")));
-    let cpus = run.host.cpus.len();
     for curve in &run.curves {
+        let cpus = curves::cpus(run, curve);
         blocks.push(format!("## {}", curves::heading(run, curve, escape::markdown)));
         if curve.points.is_empty() {
             blocks.push("no point was measured".to_owned());

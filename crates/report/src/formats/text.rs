@@ -1,7 +1,7 @@
 //! The default: tables, a plot and sentences for a terminal or a mail.
 
 use crate::table::{Table, ascii};
-use crate::{Format, Style, conditions, curves, escape, locks, plot, scheduling};
+use crate::{Format, Style, conditions, curves, escape, lines, locks, plot, scheduling};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Row};
 use results::Run;
@@ -16,8 +16,8 @@ fn render(run: &Run, style: &Style) -> String {
     let name = |name: &str| escape::plain(name).into_owned();
     let mut blocks: Vec<String> = Vec::new();
     blocks.extend(curves::partial(run).map(|line| emphasis(&line, style)));
-    let cpus = run.host.cpus.len();
     for curve in &run.curves {
+        let cpus = curves::cpus(run, curve);
         blocks.push(format!(
             "{}\n{}",
             emphasis(&curves::heading(run, curve, name), style),
@@ -27,6 +27,8 @@ fn render(run: &Run, style: &Style) -> String {
             }
         ));
         blocks.extend(locks::table(curve, cpus).map(|table| lay_out(&table, style)));
+        blocks.extend(lines::table(curve, cpus).map(|table| lay_out(&table, style)));
+        blocks.extend(lines::shares(curve, cpus).map(|table| lay_out(&table, style)));
         if style.verbose {
             blocks.push(locks::backlog(curve).join("\n"));
         }
