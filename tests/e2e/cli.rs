@@ -65,7 +65,11 @@ fn the_lists_as_text_name_everything() {
     let workloads = run(&mut vfscale(&["list", "workloads"])).exits(0).stdout;
     let targets = run(&mut vfscale(&["list", "targets"])).exits(0).stdout;
     let designs = run(&mut vfscale(&["list", "designs"])).exits(0).stdout;
-    assert_eq!(all, [&*workloads, &targets, &designs].concat());
+    let machines = run(&mut vfscale(&["list", "machines"])).exits(0).stdout;
+    assert_eq!(all, [&*workloads, &targets, &designs, &machines].concat());
+    for machine in ["dual-core-2007", "8-socket-2007", "numa-4096"] {
+        assert!(machines.contains(machine), "{machines}");
+    }
     for info in workloads::ALL {
         let line = workloads
             .lines()
@@ -100,7 +104,7 @@ fn the_lists_as_json_have_a_fixed_shape() {
     };
     let (all, workloads, targets) = (json(&[]), json(&["workloads"]), json(&["targets"]));
     let designs = json(&["designs"]);
-    assert_eq!(keys(&all), ["designs", "eras", "targets", "workloads"]);
+    assert_eq!(keys(&all), ["designs", "eras", "machines", "targets", "workloads"]);
     assert_eq!(keys(&workloads), ["workloads"]);
     assert_eq!(keys(&targets), ["targets"]);
     assert_eq!(keys(&designs), ["designs", "eras"]);

@@ -456,3 +456,37 @@ fn clean_follows_no_link_out_of_a_leftover() {
     assert_eq!(leftovers(target.path()), ["vfscale-run.2.0"]);
     assert!(outside.path().join("precious").exists());
 }
+
+#[test]
+fn nothing_on_another_mount_is_removed() {
+    if !crate::support::is_root_or_skip() {
+        return;
+    }
+    let dir = crate::support::temp_dir();
+    let run_dir = dir.path().join("vfscale-run.4999999.0");
+    let precious = dir.path().join("precious");
+    std::fs::create_dir_all(run_dir.join("c0")).expect("made");
+    std::fs::create_dir(&precious).expect("made");
+    std::fs::write(precious.join("file"), "x").expect("written");
+    // A marker as a run of this boot leaves it that is gone.
+    let line = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let namespace = std::fs::read_link("/proc/self/ns/pid").expect("a pid namespace");
+    let marker = format!(
+        "vfscale run directory, version 1\npid=4999999\nstart=1\nboot={}\nhost={}\nmachine={}\npid_namespace={}\n",
+        line("/proc/sys/kernel/random/boot_id"),
+        line("/proc/sys/kernel/hostname"),
+        line("/etc/machine-id"),
+        namespace.display(),
+    );
+    std::fs::write(run_dir.join(".vfscale-run"), marker).expect("written");
+    // A bind mount of the same file system: the device is the same, the mount is not.
+    let script = "mount --bind precious vfscale-run.4999999.0/c0 && exec \"$0\" clean .";
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_vfscale")]).current_dir(dir.path());
+    let ran = crate::support::run(&mut command).exits(3);
+    assert!(ran.stdout.contains("mount point"), "{}", ran.stdout);
+    assert!(precious.join("file").exists(), "what is mounted there is not ours");
+    // Without the mount it is a leftover like any other.
+    crate::support::run(&mut crate::support::vfscale(&["clean", dir.path().to_str().expect("UTF-8")])).exits(0);
+    assert!(!run_dir.exists());
+}

@@ -13,4 +13,5 @@ mod mounts;
 mod numbers;
 mod output;
 mod procs;
+mod sim;
 mod support;

@@ -214,6 +214,8 @@ struct Shown {
     heading: String,
     rows: Vec<Vec<String>>,
     footnote: Option<String>,
+    /// Whether it says why an interval is missing.
+    unsure: bool,
 }
 
 const COLUMNS: usize = 11;
@@ -230,13 +232,15 @@ fn tables(text: &str) -> Vec<Shown> {
         let expected = "tasks ops/s ± 95 % usecs/op per task s s s up ciency ness";
         assert_eq!(words.join(" "), expected);
         let body = lines[at + 1..].iter().take_while(|line| !line.is_empty());
-        let (notes, rows): (Vec<&str>, Vec<&str>) = body.partition(|line| line.starts_with('*'));
+        let is_note = |line: &&&str| line.starts_with('*') || line.starts_with("- ");
+        let (notes, rows): (Vec<&str>, Vec<&str>) = body.partition(is_note);
         let cells =
             |row: &str| -> Vec<String> { row.split_whitespace().map(String::from).collect() };
         shown.push(Shown {
             heading: lines[at - 2].to_owned(),
             rows: rows.into_iter().map(cells).collect(),
-            footnote: notes.first().map(ToString::to_string),
+            unsure: notes.contains(&"- too few or too unsteady rounds for an interval"),
+            footnote: notes.iter().find(|note| note.starts_with('*')).map(ToString::to_string),
         });
     }
     shown
@@ -332,6 +336,7 @@ fn check_table(table: &Shown, curve: &Curve, run: &Run) {
     let crowded = points.iter().any(|point| point.tasks as usize > cpus);
     let note = crowded.then(|| format!("* more tasks than CPUs ({cpus}): they take turns"));
     assert_eq!(table.footnote, note);
+    assert_eq!(table.unsure, points.iter().any(|point| point.ci95.is_none()));
 }
 
 #[test]
@@ -426,6 +431,17 @@ impl About {
 
 /// Checks the numbers of a verdict against the work done by so many tasks, in any unit.
 fn check_sentence(sentence: &str, work: impl Fn(f64) -> About) {
+    // The interval of the speed-up stands behind the sentence.
+    let (sentence, interval) = match sentence.rsplit_once(" [") {
+        Some((sentence, interval)) => (sentence, interval.trim_end_matches(']')),
+        None => (sentence, "no interval"),
+    };
+    if let Some((low, high)) = interval.split_once(", ") {
+        let bound = |text: &str| text.parse::<f64>().expect("a number");
+        assert!(bound(low) <= bound(high), "{sentence} [{interval}]");
+    } else {
+        assert_eq!(interval, "no interval", "{sentence}");
+    }
     let not_of_a_number = |c: char| !c.is_ascii_digit() && c != '.';
     let numbers: Vec<f64> =
         sentence.split(not_of_a_number).filter_map(|word| word.parse().ok()).collect();

@@ -1,7 +1,7 @@
 //! The command line: what may be typed, and what of it is refused.
 
 use crate::counts::Counts;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use harness::Target;
 use harness::machine::topology::Pin;
@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// List workloads, targets and the lab's designs
     List(ListArgs),
+    /// Put published tables of five kernel threads beside what the simulator makes of them
+    Reproduce(ReproduceArgs),
     /// Say what this machine can and cannot do
     Doctor(DoctorArgs),
     /// Remove what runs left behind that could not clean up themselves
@@ -42,10 +44,11 @@ pub(crate) struct RunArgs {
 
     /// Where to run them; may be given several times
     #[arg(long = "on", value_name = "TARGET", default_value = "dir:.")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(|text| Target::parse(&text)))]
     pub(crate) targets: Vec<Target>,
 
     /// Task counts: 1,2,4 or 1..8 or max (all usable CPUs) or 50% of them [default: powers of two up to max]
-    #[arg(long, value_name = "COUNTS")]
+    #[arg(long, value_name = "COUNTS", allow_hyphen_values = true)]
     pub(crate) tasks: Option<Counts>,
 
     /// How tasks are made: a process each, or threads of one process
@@ -58,7 +61,7 @@ pub(crate) struct RunArgs {
     pub(crate) pin: Pin,
 
     /// Budget of the whole command, shared by everything that was asked for
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, allow_hyphen_values = true)]
     pub(crate) time: Duration,
 
     /// Stop as soon as every 95 % interval is this narrow (to either side)
@@ -123,6 +126,19 @@ pub(crate) enum ListFormat {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// openbench, fd-lookup, orphan, vfs-scale, file-list, or all
+    #[arg(value_name = "THREAD", default_value = "all")]
+    #[arg(value_parser = PossibleValuesParser::new(crate::reproduce::names()))]
+    pub(crate) thread: String,
+
+    /// How to show the pages
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(value_parser = PossibleValuesParser::new(reproduce::Format::ALL.map(reproduce::Format::name)).map(page_format))]
+    pub(crate) format: reproduce::Format,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// A directory that is to be measured
     #[arg(default_value = ".")]
@@ -179,6 +195,11 @@ fn format(name: &str) -> Result<&'static report::Format, String> {
         let names: Vec<&str> = report::FORMATS.iter().map(|format| format.name).collect();
         format!("there are: {}", names.join(", "))
     })
+}
+
+fn page_format(name: String) -> reproduce::Format {
+    let mut all = reproduce::Format::ALL.into_iter();
+    all.find(|format| format.name() == name).expect("clap lets only the names of Format::ALL through")
 }
 
 fn pin(name: String) -> Pin {

@@ -9,11 +9,16 @@ mod doctor;
 mod list;
 mod output;
 mod progress;
+mod reproduce;
 mod run;
 
 use args::{Cli, Command};
 use clap::Parser;
 use std::process::ExitCode;
+
+/// What a simulated kernel allocates lies in the simulator's arena, so that a run repeats bit for bit; all else is malloc's.
+#[global_allocator]
+static ALLOCATOR: machine::sim::Allocator = machine::sim::Allocator;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +44,7 @@ fn main() -> ExitCode {
     let exit = match cli.command {
         Command::Run(args) => run::run(&args, began),
         Command::List(args) => list::list(&args),
+        Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Clean(args) => clean::clean(&args),
     };

@@ -139,6 +139,10 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     let mut builder = tempfile::Builder::new();
     let mut temporary = builder.prefix(".vfscale-").permissions(mode).tempfile_in(parent(file))?;
+    if let Ok(old) = file.metadata() {
+        // Who keeps a file private wants its successor private.
+        temporary.as_file().set_permissions(old.permissions())?;
+    }
     temporary.write_all(text.as_bytes())?;
     temporary.as_file().sync_all()?;
     temporary.persist(file)?;

@@ -185,6 +185,7 @@ impl Crew {
         }
         let disturbed = self.wait_open(number, &slice, interrupt)?;
         let disturbed = self.wait_end(&slice, interrupt)? || disturbed;
+        let disturbed = interrupt.pause_if_asked() || disturbed;
         if interrupt.asked() {
             Ok(Ended::Interrupted)
         } else if disturbed {
@@ -242,7 +243,9 @@ impl Crew {
             let done = control.done.load(SeqCst);
             let left = end.saturating_sub(crate::clock::now_ns());
             // For the last fiftieth it does not pay to wake up once more. A task that failed has set the flag itself.
-            if left <= length / 50 || interrupt.asked() || control.stop.load(SeqCst) != 0 {
+            if left <= length / 50
+                || interrupt.wants_the_slice_to_end()
+                || control.stop.load(SeqCst) != 0 {
                 break;
             }
             sleep_while(&control.done, done, Some(Duration::from_nanos(left).min(LOOK)));

@@ -21,6 +21,8 @@ const SLICE: Duration = Duration::from_millis(10);
 const TURN: Duration = Duration::from_millis(4);
 /// Fewer rounds than this give no interval.
 pub(crate) const ROUNDS_MIN: u32 = 6;
+/// So much more than --time a run may take that cannot be made shorter.
+const OVER: Duration = Duration::from_secs(5);
 /// Seeds with which a simulated point is run, if there is time: enough for an interval.
 pub(crate) const SEEDS: u32 = 7;
 /// What the dispatch of a slice costs, and each task on top.
@@ -167,7 +169,10 @@ impl Plan {
             let target = curve.target.to_string();
             let new = host.fs.iter().all(|mount| mount.target != target);
             if let (true, Some(dir)) = (new, &curve.dir) {
-                let mount = mounts::mount_of(&roots, dir, &target);
+                let mount = mounts::mount_of(&roots, dir, &target).or_else(|error| {
+                    // Without /proc, in a chroot, the run is as good; only the record does not say on what.
+                    if error.kind() == std::io::ErrorKind::NotFound { Ok(unknown(&target)) } else { Err(error) }
+                });
                 host.fs.push(
                     mount.map_err(|error| Error::Os {
                         call: "reading /proc/self/mountinfo",
@@ -183,6 +188,17 @@ impl Plan {
             warnings::run_warnings(&host, most as u32, request.pin != Pin::None)
         };
         let points = points(&request, usable.len());
+        let shortest = setup(&request) + round(&points);
+        if request.rounds.is_none() && shortest > (request.time * 2).max(request.time + OVER) {
+            return Err(Error::Refused {
+                what: format!(
+                    "a single round of {} slices takes about {:.0} s, far more than --time",
+                    points.len(),
+                    shortest.as_secs_f64()
+                ),
+                advice: "give it more --time, or ask for fewer workloads, targets or task counts".into(),
+            });
+        }
         let rounds = request.rounds.unwrap_or_else(|| match points.is_empty() {
             true => SEEDS,
             false => rounds_in(&request, &points),
@@ -246,6 +262,17 @@ impl fmt::Display for Plan {
             self.rounds,
             self.points.len(),
         )
+    }
+}
+
+fn unknown(target: &str) -> results::Mount {
+    results::Mount {
+        target: target.to_owned(),
+        fs_type: "unknown".into(),
+        source: "unknown".into(),
+        mount_point: "unknown".into(),
+        mount_options: Vec::new(),
+        super_options: Vec::new(),
     }
 }
 

@@ -186,8 +186,9 @@ fn room(target: &Path, inodes: u64, bytes: u64) -> Result<(), Error> {
 pub(crate) fn resolve(path: &Path) -> Result<PathBuf, Error> {
     let shown = path.display();
     let advice = "choose a directory that exists and that you may search: --on dir:PATH";
-    let absolute = path.canonicalize().map_err(|e| refused(format!("{shown}: {e}"), advice))?;
-    if absolute.is_dir() {
+    let unusable = |e: std::io::Error| refused(format!("{shown}: {e}"), advice);
+    let absolute = path.canonicalize().map_err(unusable)?;
+    if absolute.metadata().map_err(unusable)?.is_dir() {
         Ok(absolute)
     } else {
         Err(refused(format!("{shown} is not a directory"), advice))

@@ -5,8 +5,8 @@
 //! into another mount.
 
 use crate::proc_stat::ProcStat;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString, OsStr};
 use std::io;
@@ -28,6 +28,8 @@ pub(crate) struct Marker {
     start: u64,
     boot: String,
     host: String,
+    /// /etc/machine-id: host names are not unique. Empty where there is none.
+    machine: String,
     pid_namespace: String,
 }
 
@@ -59,14 +61,15 @@ impl Marker {
             start: ProcStat::read(pid).map_or(0, |s| s.start),
             boot: one_line("/proc/sys/kernel/random/boot_id"),
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            machine: one_line("/etc/machine-id"),
             pid_namespace: pid_namespace(),
         }
     }
 
     fn to_text(&self) -> String {
-        let Marker { pid, start, boot, host, pid_namespace } = self;
+        let Marker { pid, start, boot, host, machine, pid_namespace } = self;
         format!(
-            "{MAGIC}\npid={pid}\nstart={start}\nboot={boot}\nhost={host}\npid_namespace={pid_namespace}\n\
+            "{MAGIC}\npid={pid}\nstart={start}\nboot={boot}\nhost={host}\nmachine={machine}\npid_namespace={pid_namespace}\n\
              # Left over if no such process runs; `vfscale clean` on the directory above removes it.\n"
         )
     }
@@ -86,15 +89,20 @@ impl Marker {
             start: value("start")?.parse().ok()?,
             boot: value("boot")?,
             host: value("host")?,
+            machine: value("machine")?,
             pid_namespace: value("pid_namespace")?,
         })
     }
 
     /// Whether the maker is still there, as seen from `here`.
     fn owner(&self, here: &Marker) -> Owner {
+        if here.boot.is_empty() || here.pid_namespace.is_empty() {
+            return Owner::Elsewhere("some machine: without /proc it cannot be told from this one".into());
+        }
         if self.boot != here.boot {
             // After a reboot nobody of before is left; but on a shared file system it may be another machine's.
-            return if self.host == here.host {
+            let here = (&here.host, &here.machine);
+            return if !self.machine.is_empty() && (&self.host, &self.machine) == here {
                 Owner::Gone
             } else {
                 Owner::Elsewhere(format!("host {}", self.host))
@@ -163,13 +171,47 @@ pub(crate) fn remove(dir: &Path) -> io::Result<()> {
         Err(errno) => return Err(errno.into()),
     };
     if read_marker(&opened).is_some() {
-        let device = rustix::fs::fstat(&opened)?.st_dev;
-        empty(opened.as_fd(), device, Some(MARKER))?;
-        rustix::fs::unlinkat(&opened, MARKER, AtFlags::empty())?;
+        let mount = Mount::of(opened.as_fd())?;
+        empty(opened.as_fd(), mount, Some(MARKER))?;
+        gone(rustix::fs::unlinkat(&opened, MARKER, AtFlags::empty()))?;
     } else if holds_only_an_empty_marker(opened.as_fd())? {
-        rustix::fs::unlinkat(&opened, MARKER, AtFlags::empty())?;
+        gone(rustix::fs::unlinkat(&opened, MARKER, AtFlags::empty()))?;
     }
-    Ok(rustix::fs::rmdir(dir)?)
+    gone(rustix::fs::rmdir(dir))
+}
+
+/// Somebody else who removes the same (the janitor, or another `vfscale clean`) is welcome.
+fn gone(removed: rustix::io::Result<()>) -> io::Result<()> {
+    match removed {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Which mount a directory is on. The device alone does not tell a bind mount from the file system it is taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mount {
+    device: u64,
+    /// None where the kernel does not say: before 3.15, or before 5.8 without /proc.
+    id: Option<u64>,
+}
+
+impl Mount {
+    fn of(dir: BorrowedFd<'_>) -> io::Result<Mount> {
+        let device = rustix::fs::fstat(dir)?.st_dev;
+        Ok(Mount { device, id: mount_id(dir) })
+    }
+}
+
+fn mount_id(dir: BorrowedFd<'_>) -> Option<u64> {
+    let statx = rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID);
+    if let Ok(statx) = statx
+        && statx.stx_mask & StatxFlags::MNT_ID.bits() != 0
+    {
+        return Some(statx.stx_mnt_id);
+    }
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", dir.as_raw_fd())).ok()?;
+    info.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok())
 }
 
 /// What a death between the making of the marker and its writing leaves.
@@ -190,7 +232,7 @@ fn holds_only_an_empty_marker(dir: BorrowedFd<'_>) -> io::Result<bool> {
 }
 
 /// Removes what is in `dir`, but for `keep`.
-fn empty(dir: BorrowedFd<'_>, device: u64, keep: Option<&CStr>) -> io::Result<()> {
+fn empty(dir: BorrowedFd<'_>, mount: Mount, keep: Option<&CStr>) -> io::Result<()> {
     // Names first, then removal: what readdir answers of a directory that changes under it depends on the file system.
     let mut names = Vec::new();
     for entry in Dir::read_from(dir)? {
@@ -201,7 +243,7 @@ fn empty(dir: BorrowedFd<'_>, device: u64, keep: Option<&CStr>) -> io::Result<()
         }
     }
     for (name, kind) in names {
-        remove_entry(dir, &name, kind, device)?;
+        remove_entry(dir, &name, kind, mount)?;
     }
     Ok(())
 }
@@ -210,7 +252,7 @@ fn remove_entry(
     dir: BorrowedFd<'_>,
     name: &CString,
     kind: FileType,
-    device: u64,
+    mount: Mount,
 ) -> io::Result<()> {
     if kind != FileType::Directory {
         match rustix::fs::unlinkat(dir, name, AtFlags::empty()) {
@@ -225,14 +267,14 @@ fn remove_entry(
         Err(Errno::NOENT) => return Ok(()),
         Err(errno) => return Err(errno.into()),
     };
-    if rustix::fs::fstat(&inner)?.st_dev != device {
+    if Mount::of(inner.as_fd())? != mount {
         return Err(io::Error::other(format!(
             "{} is a mount point: unmount it first",
             name.to_string_lossy()
         )));
     }
-    empty(inner.as_fd(), device, None)?;
-    Ok(rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)?)
+    empty(inner.as_fd(), mount, None)?;
+    gone(rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR))
 }
 
 /// A directory that looks like a run's.
@@ -273,6 +315,9 @@ pub fn find(target: &Path) -> io::Result<Vec<Found>> {
 /// The maker of a directory whose marker is still empty, by the pid in its name.
 fn half_made_by(path: &Path) -> Option<Owner> {
     let pid = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.split('.').next()?.parse().ok()?;
+    if ProcStat::read(std::process::id()).is_none() {
+        return Some(Owner::Elsewhere("some machine: /proc cannot be read".into()));
+    }
     Some(if ProcStat::read(pid).is_some() { Owner::Running(pid) } else { Owner::Gone })
 }
 
@@ -364,8 +409,13 @@ mod tests {
         assert_eq!(reused.owner(&here), Owner::Gone);
         let dead = Marker { pid: 0, ..here.clone() };
         assert_eq!(dead.owner(&here), Owner::Gone);
-        let rebooted = Marker { boot: "x".into(), ..here.clone() };
-        assert_eq!(rebooted.owner(&here), Owner::Gone);
+        let known = Marker { machine: "m".into(), ..here.clone() };
+        let rebooted = Marker { boot: "x".into(), ..known.clone() };
+        assert_eq!(rebooted.owner(&known), Owner::Gone);
+        let namesake = Marker { machine: "n".into(), ..rebooted.clone() };
+        assert!(matches!(namesake.owner(&known), Owner::Elsewhere(_)));
+        let blind = Marker { boot: String::new(), ..here.clone() };
+        assert!(matches!(here.owner(&blind), Owner::Elsewhere(_)), "no /proc, no judgement");
         let other_host = Marker { boot: "x".into(), host: "y".into(), ..here.clone() };
         assert!(matches!(other_host.owner(&here), Owner::Elsewhere(_)));
         let container = Marker { pid_namespace: "pid:[1]".into(), ..here.clone() };

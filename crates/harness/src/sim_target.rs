@@ -9,7 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::lab_target::Lab;
 use crate::plan::CurveRequest;
 use lab::eras::Era;
-use machine::sim::{Handle, Limit, Machine, Options, Outcome, TaskFn, TaskUse, run_with};
+use machine::sim::{Handle, Limit, Machine, Options, Outcome, TaskFn, TaskUse, in_arena, run_with};
 use machine::{LockTotals, Sim};
 use results::{Curve, Kind, LineUse, LockUse, Point, Sample, TimeShares};
 use std::cell::RefCell;
@@ -76,11 +76,17 @@ impl SimRun<'_> {
     /// # Errors
     /// A call failed, or the simulated kernel dead-locked; in words.
     pub fn run<W: Workload>(&self) -> Result<Outcome, String> {
-        let lab = Lab::<Sim>::new(self.target.era, self.mode, self.tasks, self.target.call_work_ns);
         let failure: Rc<RefCell<Option<Failure>>> = Rc::default();
-        let tasks = self.tasks::<W>(&lab, &failure)?;
+        // In the arena malloc does not decide which objects share a line, and a run repeats bit for bit.
+        let (lab, tasks) = in_arena(|| {
+            let work = self.target.call_work_ns;
+            let lab = Lab::<Sim>::new(self.target.era, self.mode, self.tasks, work);
+            let tasks = self.tasks::<W>(&lab, &failure)?;
+            Ok::<_, String>((lab, tasks))
+        })?;
         let options = Options::new(self.seed, self.limit);
         let outcome = run_with(&self.target.machine, &options, tasks).map_err(|e| e.to_string())?;
+        drop(lab);
         match failure.take() {
             Some(failure) => Err(failure.to_string()),
             None => Ok(outcome),
@@ -251,7 +257,7 @@ pub(crate) fn curves(
         .collect();
     let mut done: BTreeMap<(usize, usize), Vec<Simulated>> = BTreeMap::new();
     let mut round = 0;
-    while !points.is_empty() && !interrupt.asked() && !(round > 0 && enough(round)) {
+    while !points.is_empty() && !interrupt.asked() && (round == 0 || !enough(round)) {
         let results = in_parallel(&points, |&(target, tasks)| {
             let (curve, target) = &targets[target];
             simulate(&requests[*curve], target, tasks, round, seed)

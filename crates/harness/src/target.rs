@@ -3,7 +3,7 @@
 use crate::sim_target::SimTarget;
 use lab::eras::{Era, NoKernel};
 use machine::sim::Machine;
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -160,6 +160,19 @@ fn sim(name: &str) -> Result<Target, NoTarget> {
     let era = lab::eras::parse(&words.join(","))?;
     let target = Box::new(SimTarget { machine, era, call_work_ns });
     Ok(Target::Sim { name: name.to_owned(), target })
+}
+
+impl Target {
+    /// As [`FromStr`]; the path of a directory may be any bytes.
+    ///
+    /// # Errors
+    /// It is no target.
+    pub fn parse(text: &OsStr) -> Result<Target, NoTarget> {
+        match text.as_bytes().strip_prefix(b"dir:") {
+            Some(path) if !path.is_empty() => Ok(Target::Dir(OsStr::from_bytes(path).into())),
+            _ => text.to_string_lossy().parse(),
+        }
+    }
 }
 
 impl FromStr for Target {

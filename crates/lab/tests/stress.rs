@@ -1,11 +1,14 @@
 //! The whole VFS on real threads, in every era: nothing is left at the end, no writer is on a read-only mount, no open file is
 //! missed, no mount is lost.
 
+mod common;
+
+use common::{CREATE, LabTask, Random, anything, calling};
 use lab::eras::{ERAS, Era};
 use lab::vfs::{Kernel, Leftover, Task};
 use machine::{Cpu, Real};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{scope, yield_now};
 use vfs_api::{Errno, OFlags};
 
@@ -14,10 +17,6 @@ const CPUS: usize = 4;
 const WATCHER: Cpu = Cpu(CPUS - 1);
 /// Tries after which something that must happen at some time has not.
 const PATIENCE: u32 = 1_000_000;
-const CREATE: OFlags = OFlags::RDWR.union(OFlags::CREATE);
-
-type LabTask = Task<Real>;
-
 /// Whether tasks are threads of one process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
@@ -25,15 +24,23 @@ enum Mode {
     Thread,
 }
 
+/// One test at a time: each has as many threads as are good for a small machine.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Runs `f` in each era.
+fn in_mode(mode: Mode, f: impl Fn(&World)) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for era in ERAS {
+        let world = World::new(era, mode);
+        f(&world);
+        world.end();
+    }
+}
+
 /// Runs `f` in each era and in both modes.
 fn everywhere(f: impl Fn(&World)) {
-    for era in ERAS {
-        for mode in [Mode::Process, Mode::Thread] {
-            let world = World::new(era, mode);
-            f(&world);
-            world.end();
-        }
-    }
+    in_mode(Mode::Process, &f);
+    in_mode(Mode::Thread, f);
 }
 
 /// A kernel.
@@ -75,62 +82,6 @@ impl World {
     }
 }
 
-/// Runs `f` between a task's beginning and end to make calls.
-fn calling<R>(task: &LabTask, f: impl FnOnce(&LabTask) -> R) -> R {
-    /// After a panic, too: the others would wait for it for ever.
-    struct Leave<'a>(&'a LabTask);
-    impl Drop for Leave<'_> {
-        fn drop(&mut self) {
-            self.0.leave();
-        }
-    }
-    task.enter();
-    let _leave = Leave(task);
-    f(task)
-}
-
-/// A small generator (xorshift64*).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % end
-    }
-
-    fn path(&mut self) -> &'static [u8] {
-        const PATHS: [&[u8]; 12] = [
-            b"/d", b"/e", b"/d/e", b"/d/f", b"/e/f", b"f", b"e", b"../f", b"/d/e/f", b"/g", b".", b"d/",
-        ];
-        PATHS[self.below(PATHS.len() as u64) as usize]
-    }
-}
-
-/// One call; what it answers is nobody's business.
-fn anything(task: &LabTask, random: &mut Random) {
-    let fd = random.below(12) as i32;
-    let (path, other) = (random.path(), random.path());
-    let _ = match random.below(24) {
-        0..=3 => task.open(path, CREATE).map(drop),
-        4 => task.open(path, OFlags::RDONLY).map(drop),
-        5 => task.open(path, CREATE | OFlags::TRUNC).map(drop),
-        6..=9 => task.close(fd),
-        10 => task.read(fd, &mut [0; 100]).map(drop),
-        11 | 12 => task.write(fd, &[7; 100]).map(drop),
-        13 => task.ftruncate(fd, random.below(100)),
-        14 => task.dup(fd).map(drop),
-        15 => task.stat(path).map(drop),
-        16 | 17 => task.unlink(path),
-        18 => task.link(path, other),
-        19 | 20 => task.rename(path, other),
-        21 => task.mkdir(path),
-        22 => task.rmdir(path),
-        _ => task.chdir(path),
-    };
-}
-
 #[test]
 fn nothing_is_left_after_anything() {
     everywhere(|world| {
@@ -146,6 +97,15 @@ fn nothing_is_left_after_anything() {
     });
 }
 
+/// Sets a flag at its end, after a panic too: the others would go on for ever.
+struct Set<'a>(&'a AtomicBool);
+
+impl Drop for Set<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
 /// What writers and a remounter tell each other.
 #[derive(Default)]
 struct Oracle {
@@ -153,6 +113,8 @@ struct Oracle {
     /// Files open for writing, or without a name: counted after open and before close.
     open: AtomicU32,
     opened: AtomicU32,
+    /// Of the remounter.
+    tries: AtomicU32,
     done: AtomicBool,
 }
 
@@ -160,6 +122,7 @@ impl Oracle {
     /// As long as the remounter remounts: opens by `open`, which answers a descriptor to close.
     fn write(&self, task: &LabTask, open: impl Fn(&LabTask) -> Result<i32, Errno>) {
         while !self.done.load(SeqCst) {
+            let tries = self.tries.load(SeqCst);
             match open(task) {
                 Ok(fd) => {
                     self.open.fetch_add(1, SeqCst);
@@ -170,21 +133,27 @@ impl Oracle {
                 }
                 Err(errno) => assert_eq!(errno, Errno::ROFS),
             }
-            yield_now();
+            // The other shall have a chance.
+            for _ in 0..3 {
+                if self.tries.load(SeqCst) == tries {
+                    yield_now();
+                }
+            }
         }
     }
 
     /// Remounts read-only and back some times, until somebody has written meanwhile.
     fn remount(&self, remount: impl Fn(bool) -> Result<(), Errno>) {
+        let _done = Set(&self.done);
         let mut times = 0;
         for _ in 0..PATIENCE {
+            self.tries.fetch_add(1, SeqCst);
             match remount(true) {
                 Ok(()) => {
                     self.readonly.store(true, SeqCst);
-                    for _ in 0..3 {
-                        assert_eq!(self.open.load(SeqCst), 0, "read-only with files open for writing");
-                        yield_now();
-                    }
+                    assert_eq!(self.open.load(SeqCst), 0, "read-only with files open for writing");
+                    yield_now();
+                    assert_eq!(self.open.load(SeqCst), 0, "read-only with files open for writing");
                     self.readonly.store(false, SeqCst);
                     remount(false).expect("a mount can become writable at any time");
                     times += 1;
@@ -192,8 +161,7 @@ impl Oracle {
                 Err(errno) => assert_eq!(errno, Errno::BUSY),
             }
             yield_now();
-            if times >= 5 && self.opened.load(SeqCst) >= 5 {
-                self.done.store(true, SeqCst);
+            if times >= 3 && self.opened.load(SeqCst) >= 3 {
                 return;
             }
         }
@@ -203,7 +171,7 @@ impl Oracle {
 
 #[test]
 fn nobody_writes_on_a_read_only_mount() {
-    everywhere(|world| {
+    in_mode(Mode::Thread, |world| {
         world.alone(|task| {
             task.mkdir(b"/d").unwrap();
             task.mkdir(b"/m").unwrap();
@@ -231,7 +199,7 @@ fn nobody_writes_on_a_read_only_super_block() {
         task.unlink(b"/n")?;
         Ok(fd)
     }
-    everywhere(|world| {
+    in_mode(Mode::Process, |world| {
         world.alone(|task| {
             task.mkdir(b"/d").unwrap();
             task.mkdir(b"/m").unwrap();
@@ -242,7 +210,9 @@ fn nobody_writes_on_a_read_only_super_block() {
         scope(|scope| {
             let (task, oracle) = (world.task(0), &oracle);
             scope.spawn(move || {
-                calling(&task, |task| oracle.write(task, |task| task.open(b"/m/f", OFlags::WRONLY)));
+                calling(&task, |task| {
+                    oracle.write(task, |task| task.open(b"/m/f", OFlags::WRONLY))
+                });
             });
             let task = world.task(1);
             scope.spawn(move || calling(&task, |task| oracle.write(task, nameless)));
@@ -287,8 +257,7 @@ fn a_walk_of_the_open_files_sees_all_that_stay_open() {
 
 #[test]
 fn files_are_closed_by_other_threads() {
-    for era in ERAS {
-        let world = World::new(era, Mode::Thread);
+    in_mode(Mode::Thread, |world| {
         let (opener, closer) = (world.task(0), world.task(1));
         let (sender, receiver) = mpsc::channel();
         scope(|scope| {
@@ -317,8 +286,7 @@ fn files_are_closed_by_other_threads() {
                 }
             });
         });
-        world.end();
-    }
+    });
 }
 
 #[test]
@@ -342,7 +310,7 @@ fn mounts_come_and_go_under_walkers() {
                             }
                         }
                         task.chdir(b"/m").unwrap();
-                        // The lab lets a walk get into a mount that is being unmounted; it then is out of the tree.
+                        // While somebody tries to unmount it, the mount is out of the tree for a moment.
                         assert!(matches!(task.stat(b"../d/f"), Ok(_) | Err(Errno::NOENT)));
                         task.chdir(b"/").unwrap();
                     }
@@ -360,7 +328,8 @@ fn mounts_come_and_go_under_walkers() {
                 });
             });
             world.alone(|task| {
-                for _ in 0..5 {
+                let _done = Set(done);
+                for _ in 0..3 {
                     task.bind(b"/d", b"/m").unwrap();
                     yield_now();
                     match task.unmount(b"/m") {
@@ -369,7 +338,6 @@ fn mounts_come_and_go_under_walkers() {
                     }
                 }
             });
-            done.store(true, SeqCst);
         });
         world.alone(|task| {
             while task.unmount(b"/m").is_ok() {}

@@ -1,6 +1,7 @@
 //! What is said about a curve in words: its heading and its verdict.
 
 use results::{Curve, Kind, Run};
+use stats::Shape;
 
 /// "open_close on dir:/mnt/x (ext4), process mode, pinned by cores", with each name passed through `name`.
 pub(crate) fn heading(run: &Run, curve: &Curve, name: impl Fn(&str) -> String) -> String {
@@ -46,9 +47,23 @@ pub(crate) fn sentences(run: &Run, name: impl Fn(&str) -> String) -> Vec<String>
     measured
         .map(|(curve, label)| {
             let cpus = u32::try_from(cpus(run, curve)).unwrap_or(u32::MAX);
-            format!("{} {}", name(&label), curve.shape(cpus).sentence())
+            let shape = curve.shape(cpus);
+            format!("{} {}{}", name(&label), shape.sentence(), certainty(curve, &shape))
         })
         .collect()
+}
+
+/// The 95 % interval of the speed-up that the sentence is about, to be put behind it.
+fn certainty(curve: &Curve, shape: &Shape) -> String {
+    let to = match *shape {
+        Shape::Single => return String::new(),
+        Shape::Scales { to, .. } | Shape::Partly { to, .. } => to,
+        Shape::Flattens { to, .. } | Shape::Falls { to, .. } => to,
+    };
+    match curve.speedup_ci95(to) {
+        Some([low, high]) => format!(" [{low:.2}, {high:.2}]"),
+        None => " [no interval]".to_owned(),
+    }
 }
 
 /// "PARTIAL: interrupted after 3 of 40 rounds", if it was.

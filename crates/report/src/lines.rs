@@ -8,12 +8,8 @@ const ROWS: usize = 8;
 
 /// Transfers per operation by line; none for a curve that was measured.
 pub(crate) fn table(curve: &Curve, cpus: usize) -> Option<Table> {
-    let header = vec![
-        ["", "tasks"],
-        ["", "cache line"],
-        ["transfers", "per op"],
-        ["wait usecs", "per op"],
-    ];
+    let header =
+        vec![["", "tasks"], ["", "cache line"], ["transfers", "per op"], ["wait usecs", "per op"]];
     let rows: Vec<Vec<String>> = curve
         .points
         .iter()
@@ -70,11 +66,8 @@ mod tests {
         assert!(table(curve, 2).is_none() && shares(curve, 2).is_none());
         let point = &mut curve.points[0];
         let ops: u64 = point.samples.iter().map(|sample| sample.ops).sum();
-        point.lines = vec![LineUse {
-            name: "files_lock".to_owned(),
-            transfers: 2 * ops,
-            wait_ns: 500 * ops,
-        }];
+        point.lines =
+            vec![LineUse { name: "files_lock".to_owned(), transfers: 2 * ops, wait_ns: 500 * ops }];
         point.shares = Some(TimeShares { work: 0.25, lines: 0.75, ..TimeShares::default() });
         let lines = table(curve, 2).unwrap();
         let cells: Vec<&str> = lines.rows[0].iter().map(|cell| cell.trim()).collect();

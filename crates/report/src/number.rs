@@ -7,7 +7,7 @@
 use std::fmt;
 
 /// Significant digits of a number about whose uncertainty nothing is known.
-pub(crate) const WITHOUT_INTERVAL: usize = 3;
+pub(crate) const WITHOUT_INTERVAL: usize = 2;
 
 /// A number and the place of the last of its digits that means something. Displays with a comma between thousands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +48,7 @@ impl fmt::Display for Rounded {
 }
 
 /// Rounds `value` to what an interval of `value` ± `half_width` supports. With a half-width of zero or none that is finite,
-/// to three significant digits. The rounded value is closer to `value` than the half-width.
+/// to two significant digits. The rounded value is closer to `value` than the half-width.
 ///
 /// # Panics
 /// If `value` is not finite.
@@ -124,8 +124,8 @@ mod tests {
             (0.012_345, 0.000_19, "0.01235", 4),
             (5.0, 70.0, "5", 1),
             (0.0, 70.0, "0", 1),
-            (812_345.6, 0.0, "812,000", 3),
-            (812_345.6, f64::NAN, "812,000", 3),
+            (812_345.6, 0.0, "810,000", 2),
+            (812_345.6, f64::NAN, "810,000", 2),
             (-1_234.5, 100.0, "-1,230", 3),
         ];
         for (value, half, expected, digits) in cases {

@@ -28,9 +28,14 @@ impl Table {
         let seconds = seconds_decimals(&curve.points);
         let rows = curve.points.iter().map(|point| row(point, cpus, seconds)).collect();
         let mut table = Table::new(HEADER.to_vec(), rows);
+        let mut notes = Vec::new();
         if curve.points.iter().any(|point| takes_turns(point, cpus)) {
-            table.footnote = Some(format!("* more tasks than CPUs ({cpus}): they take turns"));
+            notes.push(format!("* more tasks than CPUs ({cpus}): they take turns"));
         }
+        if curve.points.iter().any(|point| point.ci95.is_none()) {
+            notes.push("- too few or too unsteady rounds for an interval".to_owned());
+        }
+        table.footnote = (!notes.is_empty()).then(|| notes.join("\n"));
         table
     }
 }
@@ -133,7 +138,7 @@ mod tests {
         let point = Point { ci95: Some([809_000.0, 829_000.0]), ..fixture::summary(2, 819_123.4) };
         assert_eq!(cells(&point, 2)[..5], ["2", "819,000", "1.2", "1.22", "2.44"]);
         let point = Point { ci95: None, ..point };
-        assert_eq!(cells(&point, 2)[..5], ["2", "819,000", "-", "1.22", "2.44"]);
+        assert_eq!(cells(&point, 2)[..5], ["2", "820,000", "-", "1.2", "2.4"]);
         let point = Point { ci95: Some([619_000.0, 1_019_000.0]), ..point };
         assert_eq!(cells(&point, 2)[..5], ["2", "800,000", "24", "1", "2"]);
     }

@@ -80,6 +80,14 @@ impl Curve {
     }
 }
 
+impl Curve {
+    /// 95 % interval of the speed-up at `tasks`; none without one task, or with too few or too unsteady rounds.
+    pub fn speedup_ci95(&self, tasks: u32) -> Option<[f64; 2]> {
+        let of = |tasks: u32| self.points.iter().find(|point| point.tasks == tasks);
+        stats::median_ci95(&speedups(&of(tasks)?.samples, &of(1)?.samples))
+    }
+}
+
 /// Of numbers that are not negative; none by 0.
 fn quotient(dividend: f64, divisor: f64) -> Option<f64> {
     (divisor > 0.0).then(|| dividend / divisor)

@@ -143,7 +143,7 @@ mod tests {
 30 22 0:26 / /mnt rw,nosuid shared:5 master:2 - tmpfs tmpfs rw,size=1024k
 31 30 8:17 /sub\\040vol /mnt/with\\040blank ro,sync - ext4 /dev/sdb1 ro
 32 22 0:30 / /mnt rw - tmpfs  rw
-33 22 0:31 /@home /home rw - btrfs /dev/sdc rw,subvol=/@home
+33 22 0:31 /@home /srv rw - btrfs /dev/sdc rw,subvol=/@home
 ";
 
     fn entries() -> Vec<Entry> {
@@ -179,7 +179,7 @@ mod tests {
             ((0, 30), "/mnt/x", 32),
             ((0, 26), "/mnt/x", 30),
             // btrfs: no mount has the device of the file.
-            ((0, 77), "/data/me", 33),
+            ((0, 77), "/srv/me", 33),
         ];
         for (device, path, expected) in cases {
             assert_eq!(

@@ -114,7 +114,8 @@ fn flags() -> impl Strategy<Value = OFlags> {
 fn op() -> impl Strategy<Value = Op> {
     let fd = || prop_oneof![3 => 0..2, 1 => 0..FDS as i32 + 1];
     let len = || select(vec![0, 1, 3, 100, 4096, 5000]);
-    let at = || select(vec![0, 1, 2, 50, 4096, 6000, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX]);
+    let at =
+        || select(vec![0, 1, 2, 50, 4096, 6000, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX]);
     let small = || select(vec![0, 0, 1, 2, 50, 4096, 6000, i64::MAX as u64 + 1]);
     prop_oneof![
         20 => (name(), flags()).prop_map(|(name, flags)| Op::Open(name, flags)),

@@ -17,16 +17,17 @@ impl<P: Platform> Kernel<P> {
     /// ENOSPC if the inode table is full.
     pub(super) fn new_inode(&self, cx: Cx<'_, P>, kind: Kind) -> Result<Raw<Inode<P>>, Errno> {
         let ino = self.with_numbers(cx, Numbers::take).ok_or(Errno::NOSPC)?;
-        let lock = match kind {
-            Kind::Directory => "i_mutex (directory)",
-            Kind::Regular => "i_mutex (file)",
+        // Links of a directory: its name and its ".".
+        let (lock, nlink) = match kind {
+            Kind::Directory => ("i_mutex (directory)", 2),
+            Kind::Regular => ("i_mutex (file)", 1),
         };
         let inode = POwned::<P, _>::new(Inode {
             ino,
             kind,
             sb: Raw::of(self.sb()),
             lock: self.dir_locks.inode(lock),
-            nlink: P::U32::new(1),
+            nlink: P::U32::new(nlink),
             count: P::U64::new(1),
             data: SpinLock::new(self.env.spin, "page lock", Vec::new()),
             orphan: OrphanNode::new(&self.env, ino),
@@ -35,7 +36,7 @@ impl<P: Platform> Kernel<P> {
         let nr = self.nr_inodes.get(cx.cpu);
         nr.store(nr.load(Relaxed).wrapping_add(1), Relaxed);
         let handle = self.sb().orphans.disk().start(cx);
-        handle.set_inode(ino, InodeImage { nlink: 1, size: 0, used: true });
+        handle.set_inode(ino, InodeImage { nlink, size: 0, used: true });
         handle.stop();
         let raw = Raw::of(&*inode);
         inode.into_raw();

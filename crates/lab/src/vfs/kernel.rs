@@ -8,7 +8,7 @@ use crate::fd_table::{self, FdDesign};
 use crate::file_list::{self, FileListDesign};
 use crate::mount_ref::{self, MountRefDesign};
 use crate::object::{Kind, Mount, Raw, SuperBlock};
-use crate::orphan_list::{self, OrphanDesign};
+use crate::orphan_list::{self, DiskImage, OrphanDesign};
 use crate::path_walk::{self, Path, PathWalk};
 use crate::write_count::{self, WriteCountDesign};
 use machine::sync::{Backlog, Mutex, MutexKind, PerCpu, Rcu};
@@ -143,9 +143,6 @@ impl<P: Platform> Kernel<P> {
         let cx = self.cx(Cpu(0));
         self.rcu.online(cx.cpu);
         let inode = self.new_inode(cx, Kind::Directory).expect("an empty file system has room");
-        // The root's names: "." and the one nobody sees.
-        // SAFETY: the inode was just made and nobody else has it.
-        unsafe { inode.get() }.nlink.store(2, Relaxed);
         let root = self.walk.root(cx, inode);
         let mount = self.new_mount(root);
         // SAFETY: mounts live as long as the kernel.
@@ -215,6 +212,20 @@ impl<P: Platform> Kernel<P> {
     pub unsafe fn backlog(&self) -> Backlog {
         // SAFETY: the caller's promise.
         unsafe { self.rcu.backlog() }
+    }
+
+    /// Commits the journal: makes everything durable that calls have done which ended before. `cpu` is the caller's own; no
+    /// call is under way on it.
+    pub fn commit(&self, cpu: Cpu) {
+        let cx = self.cx(cpu);
+        self.rcu.online(cpu);
+        self.sb.orphans.disk().commit(cx);
+        self.rcu.offline(cpu);
+    }
+
+    /// What a crash at this moment would leave on the disk: the state as of the last commit.
+    pub fn disk_image(&self) -> DiskImage {
+        self.sb.orphans.disk().crash()
     }
 
     /// What is recorded as an orphan; for tests.

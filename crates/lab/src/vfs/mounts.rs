@@ -179,15 +179,15 @@ impl<P: Platform> Kernel<P> {
         let (root, place, old) = unsafe { (from.dentry.get(), at.dentry.get(), from.mount.get()) };
         // SAFETY: a dentry holds its inode.
         let (what, whereto) = unsafe { (root.inode().get(), place.inode().get()) };
-        if !self.tree.has(from.mount) || !self.tree.has(at.mount) {
-            return Err(Errno::INVAL);
-        }
         // Under the place's lock, so that it cannot be removed meanwhile.
         whereto.lock.lock(cx);
         let result = match (place.is_hashed(), what.kind == whereto.kind) {
             (false, _) => Err(Errno::NOENT),
             (true, false) => Err(Errno::NOTDIR),
-            (true, true) => Ok(place.set_mount_point(true)),
+            (true, true) => {
+                place.set_mount_point(true);
+                Ok(())
+            }
         };
         whereto.lock.unlock(cx);
         result?;
@@ -206,24 +206,27 @@ impl<P: Platform> Kernel<P> {
         Ok(())
     }
 
+    /// Under the namespace semaphore, with no reference to the mount; it is attached, for the caller had one when it got the
+    /// semaphore.
     fn unmount(&self, cx: Cx<'_, P>, at: Path<P>) -> Result<(), Errno> {
         // SAFETY: mounts live as long as the kernel.
         let mount = unsafe { at.mount.get() };
-        if at.mount == self.tree.root()
-            || self.tree.has_children(at.mount)
-            || !mount.refs.detach(cx)
-        {
+        if self.tree.has_children(at.mount) || mount.refs.references() > 0 {
             return Err(Errno::BUSY);
         }
         let place = self.tree.detach(cx, at.mount).expect("an attached mount is in the tree");
+        // A walk that found the mount just before may still be about to take its reference. In Linux both happen under one hold of
+        // vfsmount_lock, or the walk looks at mount_lock's sequence again. Here it has got there when this is over; then the
+        // mount goes back, and only who came by meanwhile has not found it.
+        cx.rcu.synchronize(cx);
+        if !mount.refs.detach(cx) {
+            self.tree.attach(place, at.mount);
+            return Err(Errno::BUSY);
+        }
         if !self.tree.is_mounted_on(place.dentry) {
             // SAFETY: the tree's reference is dropped below.
             unsafe { place.dentry.get() }.set_mount_point(false);
         }
-        // A walk that found the mount just before may still be about to take its references. Linux would not have let it find the
-        // mount (both happen under one mount_lock section); here such a walk gets a mount that is out of the tree, as after
-        // umount -l, and nothing is freed under it.
-        cx.rcu.synchronize(cx);
         self.put_dentry(cx, place.dentry);
         self.bury_mount(cx, mount);
         Ok(())

@@ -152,11 +152,7 @@ impl<P: Platform> Task<P> {
                         let result = match (directory, slash) {
                             (true, _) => Err(Errno::ISDIR),
                             (false, true) => Err(Errno::NOTDIR),
-                            (false, false) if object.is_mount_point() => Err(Errno::BUSY),
-                            (false, false) => {
-                                kernel.remove_name(cx, object);
-                                Ok(())
-                            }
+                            (false, false) => kernel.remove_name(cx, object),
                         };
                         Ok((result, Some(dentry)))
                     })
@@ -201,10 +197,7 @@ impl<P: Platform> Task<P> {
                 |parent, name| {
                     kernel.make_name(cx, parent, name, true, |directory| {
                         let inode = kernel.new_inode(cx, Kind::Directory)?;
-                        // SAFETY: the inode was just made.
-                        let object = unsafe { inode.get() };
-                        // Relaxed: under the directories' locks. "." and the name; ".." is one more of the parent.
-                        object.nlink.store(2, Relaxed);
+                        // Relaxed: under the directory's lock. The child's "..".
                         inode_of(directory).nlink.fetch_add(1, Relaxed);
                         Ok(kernel.walk.insert(cx, directory, name, inode))
                     })
@@ -397,9 +390,13 @@ impl<P: Platform> Kernel<P> {
     }
 
     /// Takes a file's name away. Under the directory's lock.
-    fn remove_name(&self, cx: Cx<'_, P>, dentry: &Dentry<P>) {
+    fn remove_name(&self, cx: Cx<'_, P>, dentry: &Dentry<P>) -> Result<(), Errno> {
         let inode = inode_of(dentry);
         inode.lock.lock(cx);
+        if dentry.is_mount_point() {
+            inode.lock.unlock(cx);
+            return Err(Errno::BUSY);
+        }
         // Relaxed: under the inode's lock.
         if inode.nlink.fetch_sub(1, Relaxed) == 1 {
             self.now_nameless(cx, inode);
@@ -407,8 +404,9 @@ impl<P: Platform> Kernel<P> {
             let size = inode.data.with(|data| data.len() as u64);
             self.record(cx, inode, size);
         }
-        inode.lock.unlock(cx);
         self.walk.unhash(cx, dentry);
+        inode.lock.unlock(cx);
+        Ok(())
     }
 
     /// rmdir's second half. Under the parent's lock.
@@ -537,7 +535,7 @@ impl<P: Platform> Kernel<P> {
         }
         match target {
             Some(target) if directory => self.remove_directory(cx, to, target)?,
-            Some(target) => self.remove_name(cx, target),
+            Some(target) => self.remove_name(cx, target)?,
             None => {}
         }
         if directory && !std::ptr::eq(from, to) {

@@ -80,11 +80,6 @@ impl<P: Platform> Tree<P> {
         }
     }
 
-    /// Whether the mount is attached. Changes only under the namespace semaphore.
-    pub(super) fn has(&self, mount: Raw<Mount<P>>) -> bool {
-        mount == self.root() || self.find(|node| node.mount == mount).is_some()
-    }
-
     /// Whether something is mounted inside `mount`.
     pub(super) fn has_children(&self, mount: Raw<Mount<P>>) -> bool {
         self.find(|node| node.at.mount == mount).is_some()

@@ -43,6 +43,8 @@ pub(super) struct CpuState {
     /// When its request was made.
     pub(super) issued: u64,
     pub(super) next_look: u64,
+    /// Line of its last locked operation: that of the lock when one has been taken.
+    pub(super) modified: u32,
     pub(super) condition: Option<Condition>,
     /// While idle: since when.
     pub(super) clock: u64,
@@ -187,6 +189,9 @@ pub(super) fn charge(address: usize, kind: Kind) -> bool {
             line.written = e.clock;
             e.clock += e.memory.costs.hit[kind as usize];
             e.accesses += 1;
+            if kind == Kind::Modify {
+                e.cpus[usize::from(e.cpu)].modified = at as u32;
+            }
             return true;
         }
     }
@@ -208,6 +213,9 @@ fn charge_slowly(engine: *mut Engine, address: usize, kind: Kind) {
         e.probe = false;
     }
     let at = e.line(address);
+    if kind == Kind::Modify {
+        e.cpus[usize::from(e.cpu)].modified = at as u32;
+    }
     if e.begin_access(at, kind) {
         suspend(engine);
     }
@@ -434,6 +442,7 @@ impl Engine {
             task: 0,
             issued: 0,
             next_look: 0,
+            modified: 0,
             condition: None,
             clock: 0,
             slice_end: memory.costs.slice,

@@ -1,7 +1,7 @@
 //! A simulated machine: the same designs in virtual time, on machines with up to 4096 CPUs that nobody here has.
 //!
 //! Every task is a coroutine on a simulated CPU. Whatever it does to a word or a cell of this platform is charged by a model of
-//! cache coherence ([`lines`](self)), which advances the clock of its CPU; the CPU with the least clock goes on next. Everything
+//! cache coherence, which advances the clock of its CPU; the CPU with the least clock goes on next. Everything
 //! runs on one host thread and is a function of machine, tasks and seed, bit for bit.
 //!
 //! Outside of [`run`] (a kernel is made before it and dropped after it) accesses are plain and cost nothing.

@@ -48,9 +48,8 @@ impl LockTag for SimTag {
                 totals.wait_ns += ns;
                 totals.wait_max_ns = totals.wait_max_ns.max(ns);
             }
-            if let Some(line) = e.memory.lines.find(self.address()) {
-                e.memory.lines.counts[line].lock = self.0 + 1;
-            }
+            let line = e.cpus[usize::from(e.cpu)].modified as usize;
+            e.memory.lines.counts[line].lock = self.0 + 1;
             let held = (self.address(), self.0, now_ns * NS);
             with_arena(false, || e.task().held.push(held));
         });

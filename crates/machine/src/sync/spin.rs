@@ -71,7 +71,11 @@ impl<P: Platform> RawSpin for WordSpin<P> {
             SpinKind::Ticket => {
                 // If the ticket being served is still to be drawn, the lock is free; drawn by us, nobody else serves another.
                 let served = self.tail.load(Acquire).addr() as u32;
-                self.word.compare_exchange(served, served.wrapping_add(1), Relaxed, Relaxed).is_ok()
+                self.word.load(Relaxed) == served
+                    && self
+                        .word
+                        .compare_exchange(served, served.wrapping_add(1), Relaxed, Relaxed)
+                        .is_ok()
             }
             SpinKind::Queued => self.word.compare_exchange(0, 1, Acquire, Relaxed).is_ok(),
         }
