@@ -44,7 +44,8 @@ fn every_command_of_the_readme_works() {
             }
             // Benchmarks are built by every test run; they take a minute.
             ["cargo", "run", "--release", "-p", package] => {
-                assert!(root().join("bench").join(package).is_dir(), "{command}");
+                let directory = package.strip_prefix("bench-").unwrap_or(package);
+                assert!(root().join("bench").join(directory).is_dir(), "{command}");
                 continue;
             }
             _ => panic!("the test does not know how to run: {command}"),

@@ -184,6 +184,10 @@ impl<P: Platform> Kernel<P> {
         let result = match (place.is_hashed(), what.kind == whereto.kind) {
             (false, _) => Err(Errno::NOENT),
             (true, false) => Err(Errno::NOTDIR),
+            (true, true) if !root.is_hashed() => {
+                // attach_recursive_mnt: something else must be mountable on what is mounted.
+                Err(Errno::NOENT)
+            }
             (true, true) => {
                 place.set_mount_point(true);
                 Ok(())
