@@ -487,6 +487,10 @@ fn nothing_on_another_mount_is_removed() {
     assert!(ran.stdout.contains("mount point"), "{}", ran.stdout);
     assert!(precious.join("file").exists(), "what is mounted there is not ours");
     // Without the mount it is a leftover like any other.
-    crate::support::run(&mut crate::support::vfscale(&["clean", dir.path().to_str().expect("UTF-8")])).exits(0);
+    crate::support::run(&mut crate::support::vfscale(&[
+        "clean",
+        dir.path().to_str().expect("UTF-8"),
+    ]))
+    .exits(0);
     assert!(!run_dir.exists());
 }

@@ -199,7 +199,8 @@ fn format(name: &str) -> Result<&'static report::Format, String> {
 
 fn page_format(name: String) -> reproduce::Format {
     let mut all = reproduce::Format::ALL.into_iter();
-    all.find(|format| format.name() == name).expect("clap lets only the names of Format::ALL through")
+    all.find(|format| format.name() == name)
+        .expect("clap lets only the names of Format::ALL through")
 }
 
 fn pin(name: String) -> Pin {

@@ -3,8 +3,8 @@
 use crate::Exit;
 use crate::args::{ListArgs, ListFormat, ListWhat};
 use crate::output;
-use lab::design::DesignInfo;
 use harness::Machine;
+use lab::design::DesignInfo;
 use lab::eras::Era;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;

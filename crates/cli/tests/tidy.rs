@@ -18,8 +18,7 @@ const MIN_HEADER_WORDS: usize = 4;
 const LEFTOVERS: &[&str] = &["todo!", "unimplemented!", "dbg!"];
 
 /// Crates whose work needs no `unsafe`.
-const SAFE_CRATES: &[&str] =
-    &["stats", "report", "reproduce", "results", "vfs-api", "workloads"];
+const SAFE_CRATES: &[&str] = &["stats", "report", "reproduce", "results", "vfs-api", "workloads"];
 
 /// How lines in the header of a workload begin.
 const WORKLOAD_LABELS: &[&str] = &["Shared:", "Should scale:", "Moves:", "Did not scale:"];
@@ -41,7 +40,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("overhead", &["harness", "results", "stats", "vfs-api", "workloads"]),
     ("bench-simulator", &["machine"]),
     ("bench-lab", &["harness", "lab", "machine", "results", "stats", "vfs-api", "workloads"]),
-    ("vfscale", &["harness", "lab", "machine", "report", "reproduce", "results", "stats", "vfs-api", "workloads"]),
+    (
+        "vfscale",
+        &[
+            "harness",
+            "lab",
+            "machine",
+            "report",
+            "reproduce",
+            "results",
+            "stats",
+            "vfs-api",
+            "workloads",
+        ],
+    ),
 ];
 
 #[test]

@@ -245,7 +245,8 @@ impl Crew {
             // For the last fiftieth it does not pay to wake up once more. A task that failed has set the flag itself.
             if left <= length / 50
                 || interrupt.wants_the_slice_to_end()
-                || control.stop.load(SeqCst) != 0 {
+                || control.stop.load(SeqCst) != 0
+            {
                 break;
             }
             sleep_while(&control.done, done, Some(Duration::from_nanos(left).min(LOOK)));

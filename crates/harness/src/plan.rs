@@ -171,7 +171,11 @@ impl Plan {
             if let (true, Some(dir)) = (new, &curve.dir) {
                 let mount = mounts::mount_of(&roots, dir, &target).or_else(|error| {
                     // Without /proc, in a chroot, the run is as good; only the record does not say on what.
-                    if error.kind() == std::io::ErrorKind::NotFound { Ok(unknown(&target)) } else { Err(error) }
+                    if error.kind() == std::io::ErrorKind::NotFound {
+                        Ok(unknown(&target))
+                    } else {
+                        Err(error)
+                    }
                 });
                 host.fs.push(
                     mount.map_err(|error| Error::Os {
@@ -196,7 +200,8 @@ impl Plan {
                     points.len(),
                     shortest.as_secs_f64()
                 ),
-                advice: "give it more --time, or ask for fewer workloads, targets or task counts".into(),
+                advice: "give it more --time, or ask for fewer workloads, targets or task counts"
+                    .into(),
             });
         }
         let rounds = request.rounds.unwrap_or_else(|| match points.is_empty() {
@@ -245,10 +250,14 @@ impl fmt::Display for Plan {
         } else {
             format!("{shortest:?} to {longest:?}")
         };
-        let (seconds, names, tasks) = (self.length().as_secs_f64(), names.join("; "), tasks.join(","));
+        let (seconds, names, tasks) =
+            (self.length().as_secs_f64(), names.join("; "), tasks.join(","));
         if self.points.is_empty() {
             let rounds = self.rounds;
-            return write!(f, "plan: {names}; tasks {tasks}; {rounds} seeds, if {seconds:.1} s suffice");
+            return write!(
+                f,
+                "plan: {names}; tasks {tasks}; {rounds} seeds, if {seconds:.1} s suffice"
+            );
         }
         let pinned = match pin {
             Pin::None => "not pinned".to_owned(),

@@ -97,7 +97,9 @@ impl Marker {
     /// Whether the maker is still there, as seen from `here`.
     fn owner(&self, here: &Marker) -> Owner {
         if here.boot.is_empty() || here.pid_namespace.is_empty() {
-            return Owner::Elsewhere("some machine: without /proc it cannot be told from this one".into());
+            return Owner::Elsewhere(
+                "some machine: without /proc it cannot be told from this one".into(),
+            );
         }
         if self.boot != here.boot {
             // After a reboot nobody of before is left; but on a shared file system it may be another machine's.

@@ -218,8 +218,14 @@ fn simulate(
 /// Cache lines shown of a point.
 const LINES: usize = 32;
 
-fn point(tasks: usize, target: &SimTarget, rounds: Vec<Simulated>, one: Option<&[Sample]>) -> Point {
-    let (mut samples, mut locks, mut lines, mut time) = (Vec::new(), Vec::new(), Vec::new(), [0; 5]);
+fn point(
+    tasks: usize,
+    target: &SimTarget,
+    rounds: Vec<Simulated>,
+    one: Option<&[Sample]>,
+) -> Point {
+    let (mut samples, mut locks, mut lines, mut time) =
+        (Vec::new(), Vec::new(), Vec::new(), [0; 5]);
     for round in rounds {
         samples.extend(round.samples);
         LockUse::merge(&mut locks, round.locks);

@@ -201,15 +201,21 @@ mod tests {
 
     #[test]
     fn a_target_reads_back_as_written() {
-        for text in ["dir:/mnt/x", "dir:.", "dir:/a:b", "lab:linux-2.6.7,fd_table=rcu",
-            "sim:dual-core-2007/linux-2.6.20,work=300"] {
+        for text in [
+            "dir:/mnt/x",
+            "dir:.",
+            "dir:/a:b",
+            "lab:linux-2.6.7,fd_table=rcu",
+            "sim:dual-core-2007/linux-2.6.20,work=300",
+        ] {
             assert_eq!(text.parse::<Target>().unwrap().to_string(), text);
         }
         for text in ["/mnt/x", "dir:", "dri:/x", ""] {
             let error = text.parse::<Target>().unwrap_err().to_string();
             assert!(error.contains("dir:PATH"), "{error}");
         }
-        for wrong in ["sim:dual-core-2007", "sim:pdp-11/linux-2.6.20", "sim:./no.toml/linux-2.6.20"] {
+        for wrong in ["sim:dual-core-2007", "sim:pdp-11/linux-2.6.20", "sim:./no.toml/linux-2.6.20"]
+        {
             assert!(wrong.parse::<Target>().is_err(), "{wrong}");
         }
         let error = "lab:linux-9".parse::<Target>().unwrap_err().to_string();

@@ -36,7 +36,9 @@ pub fn render(pages: &[Page], format: Format) -> String {
             let pages = serde_json::to_value(pages).expect("a page has string keys only");
             format!("{pages:#}\n")
         }
-        Format::Text => pages.iter().map(|page| people(page, &Plain)).collect::<Vec<_>>().join("\n"),
+        Format::Text => {
+            pages.iter().map(|page| people(page, &Plain)).collect::<Vec<_>>().join("\n")
+        }
         Format::Markdown => {
             pages.iter().map(|page| people(page, &Markdown)).collect::<Vec<_>>().join("\n")
         }
@@ -195,7 +197,11 @@ fn people(page: &Page, layout: &dyn Layout) -> String {
 fn quotes(quotes: &[Quote], layout: &dyn Layout) -> String {
     fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
         let mut seen = Vec::new();
-        all.for_each(|one| if !seen.contains(&one) { seen.push(one) });
+        all.for_each(|one| {
+            if !seen.contains(&one) {
+                seen.push(one)
+            }
+        });
         seen
     }
     let mut out = String::new();
@@ -207,7 +213,8 @@ fn quotes(quotes: &[Quote], layout: &dyn Layout) -> String {
         rows[0].extend(columns.iter().map(|column| (*column).to_owned()));
         for row in distinct(of_table.iter().map(|quote| &*quote.row)) {
             let cell = |column: &&str| {
-                let found = of_table.iter().find(|quote| quote.row == row && quote.column == *column);
+                let found =
+                    of_table.iter().find(|quote| quote.row == row && quote.column == *column);
                 found.map_or_else(String::new, |quote| {
                     format!("{} {}", quote.printed, quote.unit).trim_end().to_owned()
                 })
@@ -359,8 +366,7 @@ mod tests {
     #[test]
     fn json_reads_back() {
         let pages: Vec<Page> = pages().into_iter().map(|(_, page)| page).collect();
-        let value: serde_json::Value =
-            serde_json::from_str(&render(&pages, Format::Json)).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&render(&pages, Format::Json)).unwrap();
         assert_eq!(value.as_array().unwrap().len(), THREADS.len());
         assert_eq!(value[0]["published"][0]["mark"], "published");
         assert_eq!(value[0]["compared"][0]["published_range"][0], 30.111);

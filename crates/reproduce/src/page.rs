@@ -225,11 +225,16 @@ impl Maker<'_> {
         let ratio = self.data.ratio(&spec.from).expect("`check` has looked for it");
         let ([least, most], _) = self.published(ratio);
         let points = [self.point(&ratio.of), self.point(&ratio.over)];
-        bisect(if most.is_finite() { f64::midpoint(least, most) } else { least }, spec.highest_ns, |work_ns| {
-            let both = harness::in_parallel(&points, |point| self.run(point, Some(work_ns), 1.0));
-            let both = both.into_iter().collect::<Result<Vec<_>, _>>()?;
-            Ok(both[0].usecs_per_op / both[1].usecs_per_op)
-        })
+        bisect(
+            if most.is_finite() { f64::midpoint(least, most) } else { least },
+            spec.highest_ns,
+            |work_ns| {
+                let both =
+                    harness::in_parallel(&points, |point| self.run(point, Some(work_ns), 1.0));
+                let both = both.into_iter().collect::<Result<Vec<_>, _>>()?;
+                Ok(both[0].usecs_per_op / both[1].usecs_per_op)
+            },
+        )
     }
 
     fn simulate(&self, points: &[Point], work_ns: Option<u32>) -> Result<Results, Error> {
@@ -237,7 +242,8 @@ impl Maker<'_> {
         let mut pairs: Vec<(&Point, f64)> = pairs.collect();
         // The longest first, so that no CPU of the host is left alone with one at the end.
         pairs.sort_by_key(|(point, _)| std::cmp::Reverse(point.tasks));
-        let done = harness::in_parallel(&pairs, |(point, factor)| self.run(point, work_ns, *factor));
+        let done =
+            harness::in_parallel(&pairs, |(point, factor)| self.run(point, work_ns, *factor));
         let mut results = Results::new();
         for ((point, factor), measured) in pairs.iter().zip(done) {
             let measured = measured?;

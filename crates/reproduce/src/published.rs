@@ -210,7 +210,11 @@ impl Figure {
 
 impl CurveSpec {
     pub(crate) fn points(&self) -> impl Iterator<Item = Point> {
-        let at = |&tasks| Point { id: format!("{}/{tasks}", self.point.id), tasks, ..self.point.clone() };
+        let at = |&tasks| Point {
+            id: format!("{}/{tasks}", self.point.id),
+            tasks,
+            ..self.point.clone()
+        };
         self.counts.iter().map(at)
     }
 }
@@ -282,7 +286,8 @@ impl Published {
                         return Err(format!("ratio `{}`: no figure `{wrong}`", ratio.id));
                     }
                 }
-                (None, Some(least), most) if 0.0 < least && most.is_none_or(|most| least <= most) => {}
+                (None, Some(least), most)
+                    if 0.0 < least && most.is_none_or(|most| least <= most) => {}
                 _ => return Err(format!("ratio `{}`: two figures, or at least `least`", ratio.id)),
             }
         }

@@ -25,7 +25,9 @@ impl Measured {
             Measure::UsecsPerOp => self.usecs_per_op,
             Measure::RealS => self.usecs_per_op * operations * tasks as f64 / 1e6,
             Measure::SysS => self.cpu_usecs_per_op * operations / 1e6,
-            Measure::MbPerS => tiobench::BLOCK as f64 * 1e6 / f64::from(1 << 20) / self.usecs_per_op,
+            Measure::MbPerS => {
+                tiobench::BLOCK as f64 * 1e6 / f64::from(1 << 20) / self.usecs_per_op
+            }
         }
     }
 }
