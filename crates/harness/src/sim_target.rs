@@ -62,6 +62,8 @@ pub struct SimRun<'a> {
     pub mode: TaskMode,
     /// How many.
     pub tasks: usize,
+    /// CPUs that the kernel counts, at least one per task: what walks all CPUs walks so many.
+    pub kernel_cpus: usize,
     /// Of everything random. Two runs that differ in their limit only are alike as far as the shorter one goes.
     pub seed: u64,
     /// When time is up.
@@ -79,8 +81,8 @@ impl SimRun<'_> {
         let failure: Rc<RefCell<Option<Failure>>> = Rc::default();
         // In the arena malloc does not decide which objects share a line, and a run repeats bit for bit.
         let (lab, tasks) = in_arena(|| {
-            let work = self.target.call_work_ns;
-            let lab = Lab::<Sim>::new(self.target.era, self.mode, self.tasks, work);
+            let (cpus, work) = (self.kernel_cpus.max(self.tasks), self.target.call_work_ns);
+            let lab = Lab::<Sim>::new(self.target.era, self.mode, cpus, work);
             let tasks = self.tasks::<W>(&lab, &failure)?;
             Ok::<_, String>((lab, tasks))
         })?;
@@ -188,6 +190,7 @@ fn simulate(
         target,
         mode: curve.mode,
         tasks,
+        kernel_cpus: tasks,
         seed: seed ^ u64::from(round),
         limit: Limit::ops(ops, virtual_ns),
         remounted: false,

@@ -121,7 +121,7 @@ fn op() -> impl Strategy<Value = Op> {
         20 => (name(), flags()).prop_map(|(name, flags)| Op::Open(name, flags)),
         12 => fd().prop_map(Op::Close),
         4 => (fd(), len()).prop_map(|(fd, len)| Op::Read(fd, len)),
-        7 => (fd(), len(), b'a'..b'z').prop_map(|(fd, len, byte)| Op::Write(fd, len, byte)),
+        7 => (fd(), len(), b'a'..=b'z').prop_map(|(fd, len, byte)| Op::Write(fd, len, byte)),
         4 => (fd(), at()).prop_map(|(fd, at)| Op::Seek(fd, at)),
         4 => (fd(), small()).prop_map(|(fd, len)| Op::Ftruncate(fd, len)),
         2 => fd().prop_map(Op::Fstat),
