@@ -13,5 +13,6 @@ mod mounts;
 mod numbers;
 mod output;
 mod procs;
+mod reproduce;
 mod sim;
 mod support;

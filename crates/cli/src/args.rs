@@ -132,6 +132,10 @@ pub(crate) struct ReproduceArgs {
     #[arg(value_parser = PossibleValuesParser::new(crate::reproduce::names()))]
     pub(crate) thread: String,
 
+    /// Runs of each point with different seeds; with more than 128 tasks no more than two
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub(crate) seeds: u64,
+
     /// How to show the pages
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     #[arg(value_parser = PossibleValuesParser::new(reproduce::Format::ALL.map(reproduce::Format::name)).map(page_format))]

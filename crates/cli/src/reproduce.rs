@@ -20,7 +20,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<Exit> {
     for (name, _) in THREADS {
         if args.thread == ALL || args.thread == name {
             let began = Instant::now();
-            pages.push(page(&Published::named(name)?, &Simulator::default())?);
+            pages.push(page(&Published::named(name)?, &Simulator { seeds: args.seeds })?);
             output::tell(&format!("{name}: simulated in {:.1} s", began.elapsed().as_secs_f64()));
         }
     }

@@ -178,19 +178,32 @@ fn people(page: &Page, layout: &dyn Layout) -> String {
         out.push_str(&quotes(&page.published, layout));
     }
     out.push_str(&layout.heading("Calibration"));
-    out.push_str(&layout.item(&calibration(page)));
+    for line in calibration(page) {
+        out.push_str(&layout.item(&line));
+    }
     out.push_str(&layout.heading("Published and ours"));
     out.push_str(&layout.table(&compared(&page.compared)));
-    for row in &page.compared {
-        if let Some(reason) = &row.reason {
-            out.push_str(&layout.item(&format!("{}: {reason}", row.what)));
-        }
+    for (rows, reason) in reasons(&page.compared) {
+        out.push_str(&layout.item(&format!("{}: {reason}", rows.join("; "))));
     }
     if !page.curves.is_empty() {
         out.push_str(&layout.heading("Curves, operations per second (simulated)"));
         out.push_str(&curves(&page.curves, layout));
     }
     out
+}
+
+/// Reasons in the order of their first rows, each with all of its rows.
+fn reasons(rows: &[Compared]) -> Vec<(Vec<&str>, &str)> {
+    let mut reasons: Vec<(Vec<&str>, &str)> = Vec::new();
+    for row in rows {
+        let Some(reason) = row.reason.as_deref() else { continue };
+        match reasons.iter_mut().find(|(_, known)| *known == reason) {
+            Some((rows, _)) => rows.push(&row.what),
+            None => reasons.push((vec![&row.what], reason)),
+        }
+    }
+    reasons
 }
 
 /// The tables of the mail, each a matrix of rows and columns.
@@ -231,35 +244,54 @@ fn quotes(quotes: &[Quote], layout: &dyn Layout) -> String {
     out
 }
 
-fn calibration(page: &Page) -> String {
-    let row = &page.calibrated_from;
-    match page.calibration {
-        Calibration::Found { work_ns, value } => format!(
-            "The one parameter, the local work of a call, is {work_ns} ns: set by bisection from the row \"{row}\", which then is \
-             {}. It is the same in every other row, and every other row is predicted.",
-            number(value)
-        ),
-        Calibration::OutOfReach { at_none, at_most } => format!(
-            "The one parameter, the local work of a call, was to be set from the row \"{row}\"; but that row is {} without any work \
-             and {} with the most that was tried. So nothing is calibrated: a call's work is 1200 cycles (assumed, as \
-             everywhere), and every row is predicted.",
-            number(at_none),
-            number(at_most)
-        ),
+fn calibration(page: &Page) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut found = false;
+    for (row, calibration) in &page.calibration {
+        lines.push(match *calibration {
+            Calibration::Found { work_ns, value } => {
+                found = true;
+                format!(
+                    "The one parameter, the local work of a call, is {work_ns} ns: set by bisection from the row \"{row}\", which \
+                     comes out as {} with it. It is the same in every other row, and every other row is predicted.",
+                    number(value)
+                )
+            }
+            Calibration::OutOfReach { at_none, at_most } => format!(
+                "The one parameter, the local work of a call, was to be set from the row \"{row}\"; but that row comes out as {} \
+                 without any work and as {} with the most that was tried.",
+                number(at_none),
+                number(at_most)
+            ),
+        });
     }
+    if !found {
+        lines.push(
+            "So nothing is calibrated: the work of a call is 1200 cycles of the machine (assumed, as everywhere else), and every \
+             row is predicted."
+                .into(),
+        );
+    }
+    lines
+}
+
+/// A value with its unit; a ratio with an x.
+fn with_unit(value: &str, unit: &str) -> String {
+    if unit.is_empty() { format!("{value}x") } else { format!("{value} {unit}") }
 }
 
 fn compared(rows: &[Compared]) -> Vec<Vec<String>> {
-    let header =
-        ["", "published", "ours", "unit", "", "error", "latency -10 %", "latency +10 %", "seeds"];
+    let header = ["", "published", "ours", "", "error", "latency -10 %", "latency +10 %", "seeds"];
     let mut table = vec![header.map(str::to_owned).to_vec()];
     table.extend(rows.iter().map(|row| {
         let change = |value: f64| percent(value / row.simulated - 1.0);
+        let words = row.published.starts_with('"');
+        let published =
+            if words { row.published.clone() } else { with_unit(&row.published, &row.unit) };
         vec![
             row.what.clone(),
-            row.published.clone(),
-            number(row.simulated),
-            if row.unit.is_empty() { "times".to_owned() } else { row.unit.clone() },
+            published,
+            with_unit(&number(row.simulated), &row.unit),
             row.mark.name().to_owned(),
             percent(row.error),
             change(row.sensitivity[0]),

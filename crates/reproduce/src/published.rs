@@ -169,8 +169,8 @@ pub(crate) enum ShapeSpec {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CalibrationSpec {
-    /// A figure or a ratio.
-    pub(crate) from: String,
+    /// Figures or ratios: the first of them that some work brings about.
+    pub(crate) from: Vec<String>,
     /// Work of a call beyond which nobody looks.
     pub(crate) highest_ns: u32,
 }
@@ -291,10 +291,11 @@ impl Published {
                 _ => return Err(format!("ratio `{}`: two figures, or at least `least`", ratio.id)),
             }
         }
-        let from = &self.calibration.from;
-        let simulated = self.figure(from).is_some_and(|figure| figure.point.is_some());
-        if !simulated && self.ratio(from).is_none() {
-            return Err(format!("calibration: no simulated row `{from}`"));
+        for from in &self.calibration.from {
+            let simulated = self.figure(from).is_some_and(|figure| figure.point.is_some());
+            if !simulated && self.ratio(from).is_none() {
+                return Err(format!("calibration: no simulated row `{from}`"));
+            }
         }
         Ok(())
     }
@@ -339,7 +340,7 @@ mod tests {
         let (name, text) = THREADS[0];
         for (from, to, why) in [
             ("printed = \"30.111\"", "printed = \"much\"", "no number"),
-            ("from = \"no-patch/", "from = \"nowhere/", "no simulated row"),
+            ("from = [\"no-patch/", "from = [\"nowhere/", "no simulated row"),
             ("point = \"no-patch\"", "point = \"elsewhere\"", "no point `elsewhere`"),
             ("operations = 65536", "", "how many operations"),
             ("title =", "titel =", "unknown field"),

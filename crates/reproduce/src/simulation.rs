@@ -49,24 +49,22 @@ pub struct Simulator {
     pub seeds: u64,
 }
 
-impl Default for Simulator {
-    fn default() -> Self {
-        Simulator { seeds: 3 }
-    }
-}
+/// More tasks than this are simulated with two seeds at most.
+const MANY: usize = 128;
 
 /// Operations of a run before it counts: caches are warm then, and queues as long as they get.
 fn warm_up_ops(tasks: u64) -> u64 {
-    1000 + 20 * tasks
+    1000 + 5 * tasks
 }
 
-/// Operations that count.
+/// Operations that count. A lock that spinning CPUs fight over is by turns orderly and congested: enough for several turns, as far
+/// as the host's time allows.
 fn counted_ops(tasks: u64) -> u64 {
-    4000 + 40 * tasks
+    if tasks <= 64 { 10_000 } else { (2 * tasks).max(4_000) }
 }
 
 /// Virtual time after which a run ends, however little was done.
-const VIRTUAL_NS: u64 = 100_000_000;
+const VIRTUAL_NS: u64 = 1_000_000_000;
 
 impl Simulation for Simulator {
     fn run(&self, point: &Point, work_ns: Option<u32>, latencies: f64) -> Result<Measured, String> {
@@ -79,7 +77,9 @@ impl Simulation for Simulator {
             target.call_work_ns = work_ns;
         }
         let one = |seed| simulate(point, &target, seed);
-        let seeds = (1..=self.seeds).map(one).collect::<Result<Vec<_>, _>>()?;
+        // Many tasks take long to simulate, and differ less from seed to seed.
+        let seeds = if point.tasks > MANY { self.seeds.min(2) } else { self.seeds };
+        let seeds = (1..=seeds).map(one).collect::<Result<Vec<_>, _>>()?;
         Ok(mean(&seeds))
     }
 }
@@ -139,7 +139,8 @@ impl workloads::Visitor for Named<'_> {
 
 fn outcome(point: &Point, target: &SimTarget, seed: u64, limit: Limit) -> Result<Outcome, String> {
     let (mode, tasks, remounted) = (point.mode(), point.tasks, point.remounted);
-    let run = SimRun { target, mode, tasks, seed, limit, remounted };
+    let kernel_cpus = target.machine.cpus();
+    let run = SimRun { target, mode, tasks, kernel_cpus, seed, limit, remounted };
     match &*point.workload {
         "tiobench_seqread" => run.run::<SeqRead>(),
         "tiobench_randread" => run.run::<RandRead>(),
