@@ -1,8 +1,9 @@
 //! Every command that a document shows is run, and what the documents list is what there is.
 
-use crate::support::{run, temp_dir};
+use crate::support::{Running, run, temp_dir};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -51,7 +52,9 @@ fn every_command_of_the_readme_works() {
             _ => panic!("the test does not know how to run: {command}"),
         };
         let mut program = Command::new(env!("CARGO_BIN_EXE_vfscale"));
-        let ran = run(program.args(arguments).current_dir(dir.path())).exits(0);
+        program.args(arguments).current_dir(dir.path());
+        // A page of `reproduce` takes seconds, and ten times that in a debug build.
+        let ran = Running::start(&mut program).wait(Duration::from_secs(180)).exits(0);
         assert!(!ran.stdout.is_empty() || dir.path().join("run.json").exists(), "{command}");
     }
 }

@@ -11,7 +11,7 @@ use crate::plan::{Plan, Request, SEEDS};
 use crate::rundir;
 use crate::session::Session;
 use crate::sim_target;
-use results::{Curve, Warning};
+use results::{Curve, Point, Warning};
 use std::path::{Path, PathBuf};
 
 /// Where a run stands, for a progress display.
@@ -77,7 +77,7 @@ fn simulate(plan: &Plan, measured: Measured, interrupt: &Interrupt) -> Result<Me
     let (simulated, seeds) =
         sim_target::curves(curves, &request.tasks, request.seed, interrupt, enough)?;
     let Measured { mut curves, mut plan, mut warnings, left } = measured;
-    for (number, curve) in simulated {
+    for (number, mut curve) in simulated {
         for point in curve.points.iter().filter(|point| point.ops_per_s == 0.0) {
             warnings.push(Warning {
                 code: "starved".into(),
@@ -87,6 +87,11 @@ fn simulate(plan: &Plan, measured: Measured, interrupt: &Interrupt) -> Result<Me
                 ),
                 advice: "the machine has collapsed there; ask for fewer tasks".into(),
             });
+        }
+        // The simulator counts them in any case; shown is what was asked for.
+        let unasked = |point: &mut Point| point.locks.clear();
+        if !request.locks {
+            curve.points.iter_mut().for_each(unasked);
         }
         curves[number] = curve;
     }
