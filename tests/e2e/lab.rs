@@ -5,7 +5,11 @@ use results::Run;
 
 /// Runs with three short rounds of one and three tasks.
 fn short(arguments: &[&str]) -> Run {
-    let short = ["--tasks", "1,3", "--rounds", "3", "--slice", "2ms", "--format", "json"];
+    lasting("2ms", arguments)
+}
+
+fn lasting(slice: &str, arguments: &[&str]) -> Run {
+    let short = ["--tasks", "1,3", "--rounds", "3", "--slice", slice, "--format", "json"];
     run(&mut vfscale(&[&["run"], arguments, &short].concat())).exits(0).record()
 }
 
@@ -18,6 +22,7 @@ fn every_workload_runs_on_every_era_in_both_modes() {
             short(&[&workloads[..], &["--on", &target, "--mode", "process,thread"]].concat());
         assert_eq!(record.curves.len(), 2 * workloads.len());
         assert!(record.host.fs.is_empty(), "no directory, no file system");
+        let starved = record.warnings.iter().any(|warning| warning.code == "starved");
         for curve in &record.curves {
             assert_eq!(curve.target, target);
             assert_eq!(curve.points.len(), 2);
@@ -26,7 +31,9 @@ fn every_workload_runs_on_every_era_in_both_modes() {
                     "{} on {target}, {} mode, {} tasks",
                     curve.workload, curve.mode, point.tasks
                 );
-                assert!(point.ops_per_s > 0.0, "{name}");
+                // On a busy machine a pinned task may not run at all in two milliseconds; then the run must say so.
+                let ops: u64 = point.samples.iter().map(|sample| sample.ops).sum();
+                assert!(ops > 0 || starved, "{name}");
                 assert_eq!(point.samples.len(), 3 * point.tasks as usize, "{name}");
                 assert!(point.locks.is_empty(), "{name}: nobody asked for locks");
                 assert!(point.rcu.is_some(), "{name}");
@@ -45,7 +52,8 @@ fn a_part_can_be_replaced() {
 #[test]
 fn locks_are_counted_by_name() {
     let locks_of = |workload: &str, era: &str| {
-        let record = short(&[workload, "--on", era, "--mode", "thread", "--locks"]);
+        // Long enough that even on a busy machine the task runs.
+        let record = lasting("60ms", &[workload, "--on", era, "--mode", "thread", "--locks"]);
         let point = &record.curves[0].points[0];
         let ops: u64 = point.samples.iter().map(|sample| sample.ops).sum();
         (point.locks.clone(), ops)
@@ -77,7 +85,7 @@ fn the_text_shows_the_locks() {
         "--rounds",
         "3",
         "--slice",
-        "2ms",
+        "60ms",
         "--locks",
         "-v",
     ];
