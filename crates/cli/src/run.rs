@@ -42,6 +42,7 @@ pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
         host: plan.host,
         curves,
         warnings,
+        import: None,
     };
     destination.write(|style| {
         (args.format.render)(&run, &report::Style { verbose: args.verbose, ..style })

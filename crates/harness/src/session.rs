@@ -185,6 +185,7 @@ impl<'a> Session<'a> {
                 target: curve.target.to_string(),
                 mode: curve.mode.name().into(),
                 kind: results::Kind::Measured,
+                metric: results::Metric::default(),
                 cpus: plan.host.cpus.len() as u32,
                 points,
             });

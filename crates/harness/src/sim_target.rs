@@ -290,6 +290,7 @@ pub(crate) fn curves(
             target: request.target.to_string(),
             mode: request.mode.name().into(),
             kind: Kind::Simulated,
+            metric: results::Metric::default(),
             cpus: target.machine.cpus() as u32,
             points: points.collect(),
         };

@@ -14,6 +14,7 @@ pub(crate) fn heading(run: &Run, curve: &Curve, name: impl Fn(&str) -> String) -
     let kind = match curve.kind {
         Kind::Measured => pin,
         Kind::Simulated => "simulated in virtual time".to_owned(),
+        Kind::Imported => "taken by another tool".to_owned(),
     };
     format!(
         "{} on {}{fs}, {} mode, {kind}",

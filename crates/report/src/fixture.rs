@@ -76,6 +76,7 @@ pub(crate) fn curve(workload: &str, rates: &[(u32, f64)]) -> Curve {
         target: "dir:/mnt/x".to_owned(),
         mode: "process".to_owned(),
         kind: Kind::Measured,
+        metric: results::Metric::default(),
         cpus: 0,
         points: rates.iter().map(point).collect(),
     }
@@ -151,6 +152,7 @@ pub(crate) fn run() -> Run {
             message: "the cgroup /user.slice limits this run to 1.5 CPUs".to_owned(),
             advice: "raise cpu.max, or ask for one task only".to_owned(),
         }],
+        import: None,
     }
 }
 

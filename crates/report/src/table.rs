@@ -150,6 +150,7 @@ mod tests {
         assert_eq!(cells(&point, 4)[0], "4");
         let curve = Curve {
             kind: results::Kind::Measured,
+            metric: results::Metric::default(),
             cpus: 0,
             points: vec![fixture::summary(2, 1e6), point],
             ..fixture::run().curves[0].clone()

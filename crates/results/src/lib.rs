@@ -9,5 +9,6 @@ mod summary;
 
 pub use host::{Cpu, Host, Mount, Quota, Topology};
 pub use run::{
-    Curve, Kind, LineUse, LockUse, Plan, Point, RcuBacklog, Run, Sample, TimeShares, Warning,
+    Curve, Import, Kind, LineUse, LockUse, Metric, Plan, Point, RcuBacklog, Run, Sample,
+    TimeShares, Warning,
 };

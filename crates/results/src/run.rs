@@ -24,6 +24,20 @@ pub struct Run {
     pub curves: Vec<Curve>,
     /// What a reader must know before trusting the numbers.
     pub warnings: Vec<Warning>,
+    /// The other tool's file that this was read from; none for a run of vfscale's own.
+    #[serde(default)]
+    pub import: Option<Import>,
+}
+
+/// Where a run that another tool took was read from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Import {
+    /// Name of the format: `will-it-scale`, `fio`, ...
+    pub tool: String,
+    /// The file, as it was given.
+    pub file: String,
+    /// The file holds only summaries: points without samples, of which no interval can be made.
+    pub summary_only: bool,
 }
 
 impl Run {
@@ -65,6 +79,9 @@ pub struct Curve {
     /// CPUs that tasks can run on: the usable ones of this machine, or those of the simulated one.
     #[serde(default)]
     pub cpus: u32,
+    /// What `ops_per_s` of the points is: operations per second unless another tool counted something else.
+    #[serde(default)]
+    pub metric: Metric,
     /// In ascending order of tasks.
     pub points: Vec<Point>,
 }
@@ -78,6 +95,23 @@ pub enum Kind {
     Measured,
     /// Computed by the model of another machine, in virtual time.
     Simulated,
+    /// Read from another tool's file.
+    Imported,
+}
+
+/// What the values of a curve are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metric {
+    /// `ops/s`, `MB/s`, `jobs/min`, `s`, ...
+    pub unit: String,
+    /// A time: less is better.
+    pub lower_is_better: bool,
+}
+
+impl Default for Metric {
+    fn default() -> Metric {
+        Metric { unit: "ops/s".into(), lower_is_better: false }
+    }
 }
 
 /// One task count of a curve: summary and samples.

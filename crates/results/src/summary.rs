@@ -244,6 +244,7 @@ mod tests {
             target: "dir:/mnt".into(),
             mode: "process".into(),
             kind: crate::Kind::Measured,
+            metric: crate::Metric::default(),
             cpus: 0,
             points: vec![point(1, 1000), point(2, 990), point(4, 500)],
         };
