@@ -1,0 +1,1 @@
+//! Who waited for which lock of this kernel, and how that was seen.

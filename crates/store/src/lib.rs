@@ -1,0 +1,1 @@
+//! The store of runs: one SQLite file that keeps every sample.
