@@ -84,6 +84,7 @@ fn run(
     thread: &Thread,
     slice: Duration,
     rounds: u32,
+    sides: harness::Sides::One,
     tasks: &[usize],
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Curve>> {

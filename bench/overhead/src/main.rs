@@ -27,6 +27,7 @@ struct Args {
     /// Rounds in a pair
     #[arg(long, default_value_t = 20)]
     rounds: u32,
+    sides: harness::Sides::One,
 }
 
 fn main() -> anyhow::Result<()> {

@@ -74,6 +74,7 @@ fn request(args: &RunArgs, began: Instant) -> anyhow::Result<Request> {
         slice: args.slice,
         precision: args.precision,
         rounds: args.rounds,
+        sides: harness::Sides::One,
         locks: args.locks,
         seed: args.seed.unwrap_or_else(|| fastrand::u64(..)),
         began,

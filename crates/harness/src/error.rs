@@ -126,6 +126,18 @@ pub enum Error {
         /// A call that failed, or a dead-lock with the locks and lines waited for.
         what: String,
     },
+    /// A command that is to switch the state did not.
+    #[error(
+        "{option} '{command}' failed: {why}\n  run it by hand first; it must end with status 0, and leave the target mounted where it is"
+    )]
+    Switch {
+        /// --before-cmd or --after-cmd.
+        option: &'static str,
+        /// As it was given.
+        command: String,
+        /// Its status and what it said.
+        why: String,
+    },
     /// No round was ever complete.
     #[error(
         "tasks were stopped and continued again and again: no round could be measured\n  do not stop the tasks of a run"

@@ -34,7 +34,9 @@ impl Janitor {
     /// # Errors
     /// No pipe or no process.
     pub(crate) fn start() -> Result<Janitor, Error> {
-        let (listen, tell) = rustix::pipe::pipe().map_err(|e| Error::os("pipe", e))?;
+        // Every task inherits it by fork; a command of the user's (--before-cmd) must not hold it beyond exec.
+        let (listen, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+            .map_err(|e| Error::os("pipe2", e))?;
         let (ready, on_its_own) = rustix::pipe::pipe().map_err(|e| Error::os("pipe", e))?;
         // SAFETY: one thread; the child only runs `janitor` and leaves by _exit.
         match unsafe { libc::fork() } {

@@ -79,6 +79,30 @@ impl CurveRequest {
     }
 }
 
+/// What the curves of a request are to each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Sides {
+    /// Each stands for itself; the slices of a round come in random order.
+    #[default]
+    One,
+    /// The first half of the curves is one side and the second half the other, in the same order. The two slices of a pair
+    /// follow each other at once, in an order that is random in one round and turned round in the next, so that neither drift
+    /// nor the place in the round favours a side.
+    Two {
+        /// Commands that bring about the state that a side is measured in, if a state is what is compared.
+        switch: Option<Switch>,
+    },
+}
+
+/// Shell commands that switch the machine between two states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// Brings about the state of the first side; carried out at the end as well.
+    pub before: String,
+    /// Brings about the state of the second side.
+    pub after: String,
+}
+
 /// Everything that decides a run.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -96,6 +120,8 @@ pub struct Request {
     pub precision: Option<f64>,
     /// Measure exactly so many rounds, whatever the time.
     pub rounds: Option<u32>,
+    /// Whether the curves are two sides that are compared.
+    pub sides: Sides,
     /// Count and time every lock, where the target can.
     pub locks: bool,
     /// Seed of the order of slices.
@@ -193,6 +219,10 @@ impl Plan {
         };
         let points = points(&request, usable.len());
         let shortest = setup(&request) + round(&points);
+        assert!(
+            request.sides == Sides::One || request.curves.len().is_multiple_of(2),
+            "a curve has no other side"
+        );
         if request.rounds.is_none() && shortest > (request.time * 2).max(request.time + OVER) {
             return Err(Error::Refused {
                 what: format!(

@@ -34,7 +34,7 @@ pub struct Measured {
     pub plan: results::Plan,
     /// What was seen before and while measuring.
     pub warnings: Vec<Warning>,
-    /// What could not be removed ([`Error::Left`]). The result is good all the same.
+    /// What could not be removed ([`Error::Left`]) or put back ([`Error::Switch`]). The result is good all the same.
     pub left: Option<Error>,
 }
 
@@ -111,8 +111,23 @@ fn carry_out(
 ) -> Result<Measured, Error> {
     let curves = make_dirs(janitor, &plan.request, random())?;
     let mut session = Session::new(plan);
+    session.begin()?;
+    let measured = carry_out_in(&mut session, plan, curves, interrupt, progress);
+    // Whatever came of it, the machine is left in the state it was found in.
+    let put_back = session.put_back();
+    let crews = measured?;
+    Ok(Measured { left: put_back.err(), ..session.finish(&crews, interrupt) })
+}
+
+fn carry_out_in(
+    session: &mut Session,
+    plan: &Plan,
+    curves: Vec<Option<PathBuf>>,
+    interrupt: &Interrupt,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Crews, Error> {
     let Some(mut crews) = Crews::start(plan, curves, interrupt)? else {
-        return Ok(session.finish(&Crews::default(), interrupt));
+        return Ok(Crews::default());
     };
     let before = Snapshot::take(&plan.roots, &plan.host.cpus);
     session.warm_up(&mut crews, interrupt, progress)?;
@@ -121,7 +136,7 @@ fn carry_out(
     let conditions = diff(&before, &Snapshot::take(&plan.roots, &plan.host.cpus));
     let own = clock::cpu_time_of_program();
     session.warnings.extend(warnings::conditions_warnings(&conditions, own));
-    Ok(session.finish(&crews, interrupt))
+    Ok(crews)
 }
 
 /// A random number for the name of a directory: from the operating system, by way of the hash maps' keys.

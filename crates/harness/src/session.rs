@@ -5,8 +5,10 @@ use crate::crews::Crews;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::machine::topology::Pin;
+use crate::order::Order;
 use crate::plan::{Plan, PlannedPoint, ROUNDS_MIN, round, setup};
 use crate::run::{Measured, Progress};
+use crate::switch::StateSwitch;
 use results::{Curve, Point, Sample, Warning};
 use std::time::{Duration, Instant};
 
@@ -24,6 +26,8 @@ type Round = Vec<(Vec<Sample>, Told)>;
 pub(crate) struct Session<'a> {
     plan: &'a Plan,
     random: fastrand::Rng,
+    order: Order,
+    switch: Option<StateSwitch>,
     /// Per point, in the order of `plan.points`.
     samples: Vec<Vec<Sample>>,
     /// What else targets told, likewise; of rounds that count.
@@ -39,6 +43,8 @@ impl<'a> Session<'a> {
         Session {
             plan,
             random: fastrand::Rng::with_seed(plan.request.seed),
+            order: Order::new(&plan.request.sides, plan.points.len()),
+            switch: StateSwitch::of(&plan.request.sides),
             samples: vec![Vec::new(); plan.points.len()],
             told: vec![Told::default(); plan.points.len()],
             warmup_rounds: 0,
@@ -57,10 +63,11 @@ impl<'a> Session<'a> {
         warming_up: bool,
     ) -> Result<Option<Round>, Error> {
         let plan = self.plan;
-        let mut order: Vec<usize> = (0..plan.points.len()).collect();
-        self.random.shuffle(&mut order);
         let mut round = vec![(Vec::new(), Told::default()); plan.points.len()];
-        for at in order {
+        for at in self.order.next(&mut self.random) {
+            if let Some(switch) = &mut self.switch {
+                switch.to(self.order.side(at))?;
+            }
             match crews.run(&plan.points[at], interrupt)? {
                 Ended::Measured(samples, told) => round[at] = (samples, told),
                 Ended::Disturbed => {
@@ -72,6 +79,22 @@ impl<'a> Session<'a> {
             progress(Progress { warming_up, round: self.rounds, rounds: plan.rounds });
         }
         Ok(Some(round))
+    }
+
+    /// Brings about the first side's state, in which the tasks are made.
+    ///
+    /// # Errors
+    /// The command for it failed.
+    pub(crate) fn begin(&mut self) -> Result<(), Error> {
+        self.switch.as_mut().map_or(Ok(()), |switch| switch.to(0))
+    }
+
+    /// Brings back the first side's state, however the run ended.
+    ///
+    /// # Errors
+    /// The command for it failed.
+    pub(crate) fn put_back(&mut self) -> Result<(), Error> {
+        self.switch.as_mut().map_or(Ok(()), StateSwitch::put_back)
     }
 
     /// Rounds that are thrown away, until they get no faster.
