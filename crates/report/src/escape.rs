@@ -61,6 +61,20 @@ pub(crate) fn markdown_code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
+/// A number in CSV: the shortest text that reads back as the same float; nothing where there is no number.
+pub(crate) fn csv_number(value: Option<f64>) -> Cow<'static, str> {
+    value.filter(|value| value.is_finite()).map_or("".into(), |value| value.to_string().into())
+}
+
+/// A field of CSV: quoted as RFC 4180 has it, where need be. What a name holds is data here and is not changed.
+pub(crate) fn csv(text: &str) -> Cow<'_, str> {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\"")).into()
+    } else {
+        text.into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,12 +5,16 @@
 //! and the one-line summaries from [`FORMATS`].
 
 mod canvas;
+mod comparison;
 mod conditions;
 mod curves;
 mod escape;
 mod formats;
+mod json;
+mod layout;
 mod lines;
 mod locks;
+mod mail;
 mod number;
 mod plot;
 mod scheduling;
@@ -23,6 +27,7 @@ mod golden;
 #[cfg(test)]
 mod schema;
 
+pub use comparison::{COMPARISON_FORMATS, ComparisonFormat, verdict};
 pub use number::{Rounded, round_to_interval, significant};
 
 use results::Run;

@@ -7,7 +7,7 @@
 use crate::Style;
 use crate::canvas::{At, Canvas, Glyphs, SHARED_MARK, paint};
 use crate::{curves, escape};
-use results::Run;
+use results::{Curve, Run};
 
 /// Rows of the drawing itself, about; ops/s, the axis, its labels and a line of legend come to it.
 const ROWS: u32 = 10;
@@ -75,8 +75,15 @@ struct Drawn {
 /// The curves of the run in one plot of at most `style.width` columns, a line an element. Empty if there is nothing to see:
 /// fewer than two task counts, or no room.
 pub(crate) fn plot(run: &Run, style: &Style) -> Vec<String> {
+    let labels = curves::labels(&run.curves);
+    plot_curves(&labels.into_iter().zip(&run.curves).collect::<Vec<_>>(), style)
+}
+
+/// The same of curves from anywhere, each with the name that it has in the legend. The axis has the unit of the first.
+pub(crate) fn plot_curves(curves: &[(String, &Curve)], style: &Style) -> Vec<String> {
     let signs = if style.unicode { &UNICODE } else { &ASCII };
-    let curves = drawable(run);
+    let unit = curves.first().map_or("", |(_, curve)| curve.metric.unit.as_str());
+    let curves = drawable(curves);
     let mut counts: Vec<f64> =
         curves.iter().flat_map(|curve| curve.dots.iter().map(|dot| dot.tasks)).collect();
     counts.sort_unstable_by(f64::total_cmp);
@@ -96,7 +103,7 @@ pub(crate) fn plot(run: &Run, style: &Style) -> Vec<String> {
     let mut canvas = Canvas::new(columns, rates.rows(), signs.glyphs);
     draw(&mut canvas, &curves, &tasks, &rates, signs);
 
-    let mut lines = vec![format!("{:>gutter$}", "ops/s")];
+    let mut lines = vec![format!("{:>gutter$}", escape::plain(unit))];
     for (row, drawing) in canvas.lines(style.colour).into_iter().enumerate() {
         let label = labels.iter().find(|(value, _)| canvas.row(value / rates.top) == row);
         let axis = if label.is_some() { signs.tick } else { signs.axis };
@@ -114,8 +121,8 @@ pub(crate) fn plot(run: &Run, style: &Style) -> Vec<String> {
     lines
 }
 
-fn drawable(run: &Run) -> Vec<Drawn> {
-    let dots = |curve: &results::Curve| {
+fn drawable(curves: &[(String, &Curve)]) -> Vec<Drawn> {
+    let dots = |curve: &Curve| {
         let real = |rate: f64| rate.is_finite() && rate >= 0.0;
         let points = curve.points.iter().filter(|point| point.tasks > 0 && real(point.ops_per_s));
         points
@@ -126,8 +133,9 @@ fn drawable(run: &Run) -> Vec<Drawn> {
             })
             .collect()
     };
-    let labels = curves::labels(&run.curves);
-    run.curves.iter().zip(labels).map(|(curve, label)| Drawn { label, dots: dots(curve) }).collect()
+    let drawn =
+        |(label, curve): &(String, &Curve)| Drawn { label: label.clone(), dots: dots(curve) };
+    curves.iter().map(drawn).collect()
 }
 
 fn draw(canvas: &mut Canvas, curves: &[Drawn], tasks: &Tasks, rates: &Rates, signs: &Signs) {

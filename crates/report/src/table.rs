@@ -7,7 +7,7 @@ use results::{Curve, Point};
 /// decimal points stand below each other.
 pub(crate) struct Table {
     /// Two lines a column.
-    pub(crate) header: Vec<[&'static str; 2]>,
+    pub(crate) header: Vec<[String; 2]>,
     /// As many cells a row as the header has columns.
     pub(crate) rows: Vec<Vec<String>>,
     /// What a mark in the table means.
@@ -16,10 +16,11 @@ pub(crate) struct Table {
 
 impl Table {
     /// A table without foot-note whose columns are aligned.
-    pub(crate) fn new(header: Vec<[&'static str; 2]>, mut rows: Vec<Vec<String>>) -> Table {
+    pub(crate) fn new(header: Vec<[&str; 2]>, mut rows: Vec<Vec<String>>) -> Table {
         for column in 0..header.len() {
             align_decimals(&mut rows, column);
         }
+        let header = header.into_iter().map(|lines| lines.map(str::to_owned)).collect();
         Table { header, rows, footnote: None }
     }
 
@@ -27,7 +28,9 @@ impl Table {
     pub(crate) fn of_curve(curve: &Curve, cpus: usize) -> Table {
         let seconds = seconds_decimals(&curve.points);
         let rows = curve.points.iter().map(|point| row(point, cpus, seconds)).collect();
-        let mut table = Table::new(HEADER.to_vec(), rows);
+        let mut header = HEADER.to_vec();
+        header[1][1] = &curve.metric.unit;
+        let mut table = Table::new(header, rows);
         let mut notes = Vec::new();
         if curve.points.iter().any(|point| takes_turns(point, cpus)) {
             notes.push(format!("* more tasks than CPUs ({cpus}): they take turns"));
@@ -43,7 +46,8 @@ impl Table {
 /// The interval's column carries a sign that not every terminal has; see [`ascii`].
 const HEADER: [[&str; 2]; 11] = [
     ["", "tasks"],
-    ["", "ops/s"],
+    // The curve's unit.
+    ["", ""],
     ["", "± 95 %"],
     ["", "usecs/op"],
     ["usecs/op", "per task"],

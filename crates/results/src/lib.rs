@@ -3,10 +3,14 @@
 //! Schema `vfscale.run/1`, documented in `docs/run-format.md` and `docs/run.schema.json`. Summaries in it are computed from
 //! the samples ([`Point::from_samples`]) and are never stored alone, so that every later question can be asked of the data.
 
+mod comparison;
 mod host;
 mod run;
 mod summary;
 
+pub use comparison::{
+    ComparedCurve, ComparedPoint, Comparison, Difference, Pairing, ShapeChange, UslFit, Verdict,
+};
 pub use host::{Cpu, Host, Mount, Quota, Topology};
 pub use run::{
     Curve, Import, Kind, LineUse, LockUse, Metric, Plan, Point, RcuBacklog, Run, Sample,

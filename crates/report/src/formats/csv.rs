@@ -1,5 +1,6 @@
 //! For a spreadsheet or a script: one row a point, every digit there is.
 
+use crate::escape::{csv as field, csv_number as number};
 use crate::{Format, Style, scheduling};
 use results::{Curve, Point, Run};
 use std::borrow::Cow;
@@ -46,20 +47,6 @@ fn row<'a>(curve: &'a Curve, point: &Point) -> [Cow<'a, str>; 16] {
         number(Some(point.fairness)),
         scheduling::rounds(point).to_string().into(),
     ]
-}
-
-/// The shortest text that reads back as the same float; nothing where there is no number.
-fn number(value: Option<f64>) -> Cow<'static, str> {
-    value.filter(|value| value.is_finite()).map_or("".into(), |value| value.to_string().into())
-}
-
-/// Quoted as RFC 4180 has it, where need be. What a name holds is data here and is not changed.
-fn field(text: &str) -> Cow<'_, str> {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\"")).into()
-    } else {
-        text.into()
-    }
 }
 
 #[cfg(test)]

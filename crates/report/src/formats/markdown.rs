@@ -1,6 +1,7 @@
 //! For an issue or a wiki: the numbers as GitHub-flavoured Markdown tables, with the conditions, for such text travels.
 
-use crate::table::{Table, ascii};
+use crate::layout::markdown as lay_out;
+use crate::table::Table;
 use crate::{Format, Style, conditions, curves, escape, plot, scheduling};
 use results::Run;
 
@@ -45,41 +46,4 @@ fn render(run: &Run, style: &Style) -> String {
         .map(|(what, value)| format!("- {what}: {}", escape::markdown_code(value)));
     blocks.push(items.collect::<Vec<_>>().join("\n"));
     blocks.join("\n\n") + "\n"
-}
-
-/// Padded, so that the source reads well too.
-fn lay_out(table: &Table, style: &Style) -> String {
-    // "speed-" over "up" is "speed-up", but "effi-" over "ciency" is one word; a Markdown header has one line for both.
-    let title = |[first, second]: &[&str; 2]| {
-        let title = match (*first, *second) {
-            ("speed-", "up") => "speed-up".to_owned(),
-            (first, second) if first.ends_with('-') => {
-                format!("{}{second}", first.trim_end_matches('-'))
-            }
-            ("", second) => second.to_owned(),
-            (first, second) => format!("{first} {second}"),
-        };
-        if style.unicode { title } else { ascii(&title) }
-    };
-    let titles: Vec<String> = table.header.iter().map(title).collect();
-    let width = |column: usize| {
-        let cells = table.rows.iter().map(|row| &row[column]).chain([&titles[column]]);
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..titles.len()).map(width).collect();
-    let line = |cells: &[String]| {
-        let padded = cells
-            .iter()
-            .zip(&widths)
-            .map(|(cell, &width)| format!(" {:>width$} |", cell.replace('*', "\\*")));
-        format!("|{}", padded.collect::<String>())
-    };
-    let rule: String = widths.iter().map(|&width| format!("{}:|", "-".repeat(width + 1))).collect();
-    let mut lines = vec![line(&titles), format!("|{rule}")];
-    lines.extend(table.rows.iter().map(|row| line(row)));
-    if let Some(note) = &table.footnote {
-        lines.push(String::new());
-        lines.push(escape::markdown(note));
-    }
-    lines.join("\n")
 }

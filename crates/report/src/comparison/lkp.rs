@@ -1,0 +1,113 @@
+//! The layout of the comparisons that Intel's kernel test robot mails, for people who read them daily: parameters, the two
+//! sides, and a line per figure with relative standard deviations. The verdicts stand below, for that layout has none.
+
+use super::{ComparisonFormat, sentence, table};
+use crate::{Style, mail};
+use results::{ComparedCurve, Comparison, Point};
+use std::collections::BTreeMap;
+
+pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
+    name: "lkp",
+    summary: "the layout of the kernel test robot's mails",
+    render,
+};
+
+/// The rule above the parameters.
+const RULE: usize = 89;
+/// Below this a standard deviation is not shown, in per cent.
+const QUIET: f64 = 2.0;
+
+fn render(comparison: &Comparison, _: &Style) -> String {
+    let mut out = String::new();
+    let (before, after) = (&comparison.before, &comparison.after);
+    let parameters: Vec<(&str, String)> = vec![
+        ("arch", before.host.arch.clone()),
+        ("cpufreq_governor", before.host.governor.join("+")),
+        ("fs", before.host.fs.iter().map(|fs| fs.fs_type.as_str()).collect::<Vec<_>>().join("+")),
+        ("testtime", format!("{:.0}s", before.plan.time_s)),
+        ("test", names(comparison)),
+    ];
+    let known = || parameters.iter().filter(|(_, value)| !value.is_empty());
+    let keys: Vec<&str> = known().map(|(key, _)| *key).collect();
+    let values: Vec<String> = known().map(|(_, value)| mail::name(value)).collect();
+    out += &format!("{}\n{}:\n  {}\n\n", "=".repeat(RULE), keys.join("/"), values.join("/"));
+    out += "commit: \n";
+    for (label, run) in comparison.labels.iter().zip([before, after]) {
+        out += &format!("  {} (\"{}\")\n", mail::name(label), mail::name(&run.host.kernel));
+    }
+    let column = |label: &str, width: usize| {
+        let short: String = mail::name(label).chars().take(width).collect();
+        format!("{short:<width$}")
+    };
+    out += &format!("\n{} {}\n", column(&comparison.labels[0], 16), column(&comparison.labels[1], 27));
+    out += "---------------- --------------------------- \n";
+    out += "         %stddev     %change         %stddev\n";
+    out += "             \\          |                \\  \n";
+    for curve in &comparison.curves {
+        for point in &curve.points {
+            let side = |run, side| table::find(run, curve, side, point.tasks);
+            let (b, a) = (side(before, 0), side(after, 1));
+            let key = key(curve, point.tasks);
+            out += &line(point.before, b, point.after, a, &key);
+            if curve.metric == results::Metric::default() {
+                let per_task = |value: f64| value / f64::from(point.tasks.max(1));
+                let key = format!("vfscale.{}.per_{}_ops", mail::name(&curve.workload), curve.mode);
+                out += &line(per_task(point.before), b, per_task(point.after), a, &key);
+            }
+        }
+    }
+    out.push('\n');
+    for verdict in sentence::verdict(comparison, mail::name) {
+        out += &format!("{}\n", mail::wrap(&verdict));
+    }
+    out.extend(sentence::pairing(comparison).map(|line| format!("{}\n", mail::wrap(&line))));
+    out
+}
+
+fn names(comparison: &Comparison) -> String {
+    let mut names: Vec<&str> = comparison.curves.iter().map(|c| c.workload.as_str()).collect();
+    names.dedup();
+    names.join("+")
+}
+
+/// As will-it-scale's in such mails: program, tasks, how they are made.
+fn key(curve: &ComparedCurve, tasks: u32) -> String {
+    let made = match curve.mode.as_str() {
+        "thread" => "threads",
+        _ => "processes",
+    };
+    format!("vfscale.{}.{tasks}.{made}", mail::name(&curve.workload))
+}
+
+fn line(before: f64, b: Option<&Point>, after: f64, a: Option<&Point>, key: &str) -> String {
+    let change = if before == 0.0 { 0.0 } else { (after / before - 1.0) * 100.0 };
+    let change = if change.abs() >= 1e5 { format!("{change:+10.2e}%") } else { format!("{change:+10.1}%") };
+    format!("{}{}{change} {}{}  {key}\n", cell(before), deviation(b), cell(after), deviation(a))
+}
+
+fn cell(value: f64) -> String {
+    match value.abs() {
+        size if size < 1000.0 => format!("{value:10.2}"),
+        size if size > 1e8 => format!("{value:10.3e}"),
+        _ => format!("{value:10.0}"),
+    }
+}
+
+/// Relative standard deviation of the rounds' rates, or blanks.
+fn deviation(point: Option<&Point>) -> String {
+    match point.and_then(relative_deviation) {
+        Some(percent) if percent > QUIET => format!(" ± {percent:2.0}%"),
+        _ => " ".repeat(6),
+    }
+}
+
+fn relative_deviation(point: &Point) -> Option<f64> {
+    let mut rounds: BTreeMap<u32, f64> = BTreeMap::new();
+    for sample in &point.samples {
+        *rounds.entry(sample.round).or_default() += sample.rate();
+    }
+    let n = rounds.len() as f64;
+    let mean = rounds.values().sum::<f64>() / n;
+    let variance = rounds.values().map(|rate| (rate - mean).powi(2)).sum::<f64>() / n;
+    (rounds.len() > 1 && mean > 0.0).then(|| variance.sqrt() / mean * 100.0)
+}

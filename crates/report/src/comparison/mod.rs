@@ -1,0 +1,41 @@
+//! A comparison as text: one file per format, as for a run.
+
+mod sentence;
+mod table;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use crate::Style;
+use results::Comparison;
+
+pub use sentence::verdict;
+
+/// A way to write a comparison.
+#[derive(Clone, Copy, Debug)]
+pub struct ComparisonFormat {
+    /// As on the command line.
+    pub name: &'static str,
+    /// One line for the help.
+    pub summary: &'static str,
+    /// Writes the comparison. The text ends with a newline.
+    pub render: fn(&Comparison, &Style) -> String,
+}
+
+impl ComparisonFormat {
+    /// The format called `name`.
+    pub fn by_name(name: &str) -> Option<&'static ComparisonFormat> {
+        COMPARISON_FORMATS.iter().find(|format| format.name == name)
+    }
+}
+
+macro_rules! formats {
+    ($($module:ident),* $(,)?) => {
+        $(mod $module;)*
+
+        /// Every format of a comparison; the first is the default.
+        pub const COMPARISON_FORMATS: &[ComparisonFormat] = &[$($module::FORMAT),*];
+    };
+}
+
+// To add a format, write its file and add its name here.
+formats!(text, markdown, csv, json, mail, lkp);

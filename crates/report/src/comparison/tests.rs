@@ -1,0 +1,205 @@
+//! Comparisons to write: a clear one, an undecided one, stored runs of two kernels, and what is easy to forget.
+
+use super::*;
+use crate::fixture;
+use results::{
+    ComparedCurve, ComparedPoint, Difference, Metric, Pairing, Run, ShapeChange, UslFit, Verdict,
+};
+use std::path::Path;
+
+fn point(tasks: u32, rates: [f64; 2], verdict: Verdict) -> ComparedPoint {
+    let change = rates[1] / rates[0] - 1.0;
+    ComparedPoint {
+        tasks,
+        before: rates[0],
+        after: rates[1],
+        change: Some(change),
+        interval: Some([change - 0.008, change + 0.007]),
+        p: Some(0.004),
+        verdict,
+        rounds: 8,
+        method: Some("bca".to_owned()),
+        notes: Vec::new(),
+    }
+}
+
+fn side(target: &str, rates: &[(u32, f64)]) -> Run {
+    let mut curve = fixture::curve("open_close", rates);
+    curve.target = target.to_owned();
+    let mut run = fixture::run_of(vec![curve]);
+    run.host.fs[0].target = target.to_owned();
+    run
+}
+
+/// Faster at two of three counts.
+pub(crate) fn comparison() -> Comparison {
+    let before = [(1, 812_345.6), (2, 1_234_210.0), (4, 1_298_733.0)];
+    let after = [(1, 814_111.1), (2, 1_387_252.0), (4, 1_201_002.0)];
+    let verdicts = [Verdict::NoDifference { bound: 0.01 }, Verdict::Faster, Verdict::Slower];
+    let points = before.iter().zip(&after).zip(verdicts);
+    Comparison {
+        schema: Comparison::SCHEMA.to_owned(),
+        vfscale: "0.1.0".to_owned(),
+        command: ["vfscale", "compare", "dir:/mnt/a", "dir:/mnt/b"].map(str::to_owned).to_vec(),
+        pairing: Pairing::Interleaved,
+        labels: ["dir:/mnt/a".to_owned(), "dir:/mnt/b".to_owned()],
+        differences: vec![Difference {
+            what: "mount options".to_owned(),
+            before: "rw,relatime".to_owned(),
+            after: "rw,noatime".to_owned(),
+        }],
+        bound: 0.01,
+        curves: vec![ComparedCurve {
+            workload: "open_close".to_owned(),
+            mode: "process".to_owned(),
+            targets: ["dir:/mnt/a".to_owned(), "dir:/mnt/b".to_owned()],
+            metric: Metric::default(),
+            points: points.map(|((b, a), verdict)| point(b.0, [b.1, a.1], verdict)).collect(),
+            shape: Some(ShapeChange {
+                peak: [4, 2],
+                knee: [Some(2), Some(2)],
+                retrograde: [None, Some(2)],
+                usl: [
+                    Some(UslFit {
+                        lambda: 8e5,
+                        sigma: 0.1,
+                        sigma_ci95: Some([0.08, 0.12]),
+                        kappa: 0.01,
+                        kappa_ci95: None,
+                    }),
+                    None,
+                ],
+            }),
+        }],
+        unmatched: vec!["fstat, process mode: only before".to_owned()],
+        before: side("dir:/mnt/a", &before),
+        after: side("dir:/mnt/b", &after),
+    }
+}
+
+fn stored() -> Comparison {
+    let mut stored = comparison();
+    stored.pairing = Pairing::Stored;
+    stored.labels = ["v6.12".to_owned(), "v6.12 with the patch \u{1b}[2J".to_owned()];
+    for point in &mut stored.curves[0].points {
+        point.verdict = Verdict::Undecided { more_rounds: Some(210) };
+        point.method = Some("welch".to_owned());
+    }
+    stored.curves[0].points[0].interval = None;
+    stored.curves[0].points[0].notes = vec!["rounds drift by 4 %: interval widened".to_owned()];
+    stored.after.plan.partial = true;
+    stored
+}
+
+fn odd() -> Vec<Comparison> {
+    let mut nothing = comparison();
+    nothing.curves.clear();
+    let mut idle = comparison();
+    for point in &mut idle.curves[0].points {
+        (point.before, point.after, point.change, point.interval) = (0.0, 0.0, None, None);
+        point.verdict = Verdict::Undecided { more_rounds: None };
+    }
+    let mut many = comparison();
+    let curve = &mut many.curves[0];
+    curve.points = (0..13)
+        .map(|n| point(1 << n, [1e9, 1e9 * (1.05 + f64::from(n) / 100.0)], Verdict::Faster))
+        .collect();
+    let mut seconds = comparison();
+    seconds.curves[0].metric = Metric { unit: "s".to_owned(), lower_is_better: true };
+    vec![comparison(), stored(), nothing, idle, many, seconds]
+}
+
+#[test]
+fn the_verdict_says_size_and_place() {
+    let said = verdict(&comparison(), str::to_owned);
+    assert_eq!(
+        said,
+        [
+            "open_close is 12.4 % faster at 2 tasks [11.6, 13.1]; 7.5 % slower at 4 tasks [6.8, 8.3]; no difference larger \
+             than 1 % at 1 task"
+        ]
+    );
+    let said = verdict(&stored(), str::to_owned);
+    assert_eq!(
+        said,
+        [
+            "open_close is undecided at 1, 2 and 4 tasks (about 210 more rounds would probably decide it)"
+        ]
+    );
+    let [_, _, nothing, idle, many, seconds] = &odd()[..] else { panic!("six") };
+    assert!(verdict(nothing, str::to_owned)[0].contains("nothing can be compared"));
+    assert_eq!(verdict(idle, str::to_owned), ["open_close is undecided at 1, 2 and 4 tasks"]);
+    let many = &verdict(many, str::to_owned)[0];
+    assert!(many.starts_with("open_close is 5 to 17 % faster at 1, 2, 4, 8,"), "{many}");
+    let seconds = &verdict(seconds, str::to_owned)[0];
+    assert!(seconds.starts_with("open_close takes 12.4 % less at 2 tasks"), "{seconds}");
+}
+
+#[test]
+fn every_format_writes_every_comparison_and_obeys_no_name() {
+    for comparison in odd() {
+        for format in COMPARISON_FORMATS {
+            for style in fixture::styles() {
+                let text = (format.render)(&comparison, &style);
+                assert!(text.ends_with('\n'), "{}", format.name);
+                assert!(!text.contains("NaN") && !text.contains("inf%"), "{text}");
+                let data = ["csv", "json"].contains(&format.name);
+                if !data && !style.colour {
+                    assert!(!text.contains('\u{1b}'), "{}: {text}", format.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mail_has_72_columns_of_ascii() {
+    let format = ComparisonFormat::by_name("mail").expect("it is registered");
+    for comparison in odd() {
+        let text = (format.render)(&comparison, &Style::default());
+        assert!(text.is_ascii(), "{text}");
+        let wide: Vec<&str> = text.lines().filter(|line| line.len() > 72).collect();
+        assert!(wide.is_empty(), "{wide:?}\n{text}");
+    }
+}
+
+#[test]
+fn json_reads_back_as_the_same_comparison() {
+    let format = ComparisonFormat::by_name("json").expect("it is registered");
+    for comparison in odd() {
+        let text = (format.render)(&comparison, &Style::default());
+        let back: Comparison = serde_json::from_str(&text).expect("it is JSON of the schema");
+        assert_eq!(back, comparison);
+    }
+}
+
+#[test]
+fn csv_rows_have_a_field_per_column() {
+    let format = ComparisonFormat::by_name("csv").expect("it is registered");
+    let text = (format.render)(&comparison(), &Style::default());
+    let columns = |line: &str| line.matches(',').count();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 4);
+    assert!(lines.iter().all(|line| columns(line) == columns(lines[0])), "{text}");
+}
+
+#[test]
+fn what_they_look_like() {
+    for (file, comparison, name) in [
+        ("compare.txt", comparison(), "text"),
+        ("compare.md", comparison(), "markdown"),
+        ("compare.mail", comparison(), "mail"),
+        ("compare.lkp", comparison(), "lkp"),
+        ("compare.csv", comparison(), "csv"),
+        ("compare-stored.txt", stored(), "text"),
+    ] {
+        let format = ComparisonFormat::by_name(name).expect("it is registered");
+        let text = (format.render)(&comparison, &Style::default());
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&path, &text).expect("the golden file can be written");
+        }
+        let expected = std::fs::read_to_string(&path).expect("the golden file can be read");
+        assert!(text == expected, "{file} is no longer what comes out:\n{text}");
+    }
+}

@@ -1,0 +1,130 @@
+//! The default: the verdict first, then a table and a plot.
+
+use super::{ComparisonFormat, sentence, table};
+use crate::layout::{emphasis, text as lay_out};
+use crate::{Style, conditions, escape, plot};
+use results::{ComparedCurve, Comparison, Curve};
+
+pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
+    name: "text",
+    summary: "the verdict, a table and both curves, for a terminal",
+    render,
+};
+
+fn render(comparison: &Comparison, style: &Style) -> String {
+    let name = |name: &str| escape::plain(name).into_owned();
+    let mut blocks: Vec<String> = Vec::new();
+    let verdicts = sentence::verdict(comparison, name);
+    blocks.push(verdicts.iter().map(|line| emphasis(line, style)).collect::<Vec<_>>().join("\n"));
+    blocks.extend(sentence::pairing(comparison).map(|line| emphasis(&line, style)));
+    blocks.extend(partial(comparison).map(|line| emphasis(&line, style)));
+    blocks.push(differences(comparison).join("\n"));
+    for (number, curve) in comparison.curves.iter().enumerate() {
+        blocks.push(format!(
+            "{}\n{}",
+            emphasis(&heading(comparison, curve), style),
+            lay_out(&table::of(comparison, number), style)
+        ));
+        blocks.push(notes(curve).join("\n"));
+        blocks.push(plot::plot_curves(&both(comparison, curve), style).join("\n"));
+    }
+    let unmatched = comparison.unmatched.iter().map(|what| format!("not compared: {}", name(what)));
+    blocks.push(unmatched.collect::<Vec<_>>().join("\n"));
+    if style.verbose {
+        blocks.push(conditions_of(comparison).join("\n"));
+    }
+    blocks.push(warnings(comparison, style).join("\n"));
+    blocks.retain(|block| !block.is_empty());
+    blocks.join("\n\n") + "\n"
+}
+
+/// "PARTIAL: ..." if a side was interrupted.
+pub(super) fn partial(comparison: &Comparison) -> Option<String> {
+    let runs = [&comparison.before, &comparison.after];
+    runs.into_iter().find_map(crate::curves::partial)
+}
+
+/// One line per condition that differs.
+pub(super) fn differences(comparison: &Comparison) -> Vec<String> {
+    let line = |difference: &results::Difference| {
+        format!(
+            "differs: {}: {} -> {}",
+            escape::plain(&difference.what),
+            escape::plain(&difference.before),
+            escape::plain(&difference.after)
+        )
+    };
+    comparison.differences.iter().map(line).collect()
+}
+
+pub(super) fn heading(comparison: &Comparison, curve: &ComparedCurve) -> String {
+    let [before, after] = &comparison.labels;
+    format!(
+        "{}, {} mode: {} (before) and {} (after)",
+        escape::plain(&curve.workload),
+        escape::plain(&curve.mode),
+        escape::plain(before),
+        escape::plain(after)
+    )
+}
+
+/// What is to be said below the table.
+pub(super) fn notes(curve: &ComparedCurve) -> Vec<String> {
+    let mut lines = sentence::shape(curve);
+    for point in &curve.points {
+        let task = if point.tasks == 1 { "task" } else { "tasks" };
+        let note = |note: &String| format!("at {} {task}: {}", point.tasks, escape::plain(note));
+        lines.extend(point.notes.iter().map(note));
+    }
+    lines
+}
+
+/// Both sides' curves with the names that they have in the legend.
+pub(super) fn both<'a>(
+    comparison: &'a Comparison,
+    curve: &ComparedCurve,
+) -> Vec<(String, &'a Curve)> {
+    let sides = [("before", &comparison.before), ("after", &comparison.after)];
+    let mut both = Vec::new();
+    for (side, (word, run)) in sides.into_iter().enumerate() {
+        let of_side = |c: &&Curve| {
+            c.workload == curve.workload && c.mode == curve.mode && c.target == curve.targets[side]
+        };
+        let label = format!("{word}: {}", comparison.labels[side]);
+        both.extend(run.curves.iter().find(of_side).map(|found| (label, found)));
+    }
+    both
+}
+
+fn conditions_of(comparison: &Comparison) -> Vec<String> {
+    let of = |run: &results::Run| -> Vec<(&'static str, String)> { conditions::conditions(run) };
+    let (before, after) = (of(&comparison.before), of(&comparison.after));
+    let label = before.iter().chain(&after).map(|(label, _)| label.len()).max().unwrap_or(0);
+    let line = |(what, value): &(&str, String)| format!("{what:label$}  {}", escape::plain(value));
+    let mut lines: Vec<String> = before.iter().map(line).collect();
+    let new: Vec<String> =
+        after.iter().filter(|condition| !before.contains(condition)).map(line).collect();
+    if !new.is_empty() {
+        lines.push("and on the second side:".to_owned());
+        lines.extend(new);
+    }
+    lines
+}
+
+fn warnings(comparison: &Comparison, style: &Style) -> Vec<String> {
+    let mut seen = Vec::new();
+    for warning in comparison.before.warnings.iter().chain(&comparison.after.warnings) {
+        if !seen.contains(&warning) {
+            seen.push(warning);
+        }
+    }
+    let line = |warning: &&results::Warning| {
+        format!(
+            "{} {}\n  {}",
+            emphasis("warning:", style),
+            escape::plain(&warning.message),
+            escape::plain(&warning.advice)
+        )
+    };
+    seen.iter().map(line).collect()
+}
