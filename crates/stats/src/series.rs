@@ -3,6 +3,7 @@
 //! Both questions are put to ranks, not to the values: a single slice that was preempted is so far out that it would hide
 //! any resemblance of the others.
 
+use crate::estimate::MIN_EFFECTIVE_ROUNDS;
 use crate::median::{interval, median};
 
 /// Correlation of each value's rank with that of the value after it, from -1 to 1 (serial rank correlation, Wald and
@@ -23,13 +24,54 @@ pub fn lag1_autocorrelation(values: &[f64]) -> Option<f64> {
 /// linear trend (as Hamed and Rao 1998 do for the Mann-Kendall test): otherwise a steady drift, the very thing looked
 /// for, would count as noise. Also none if there are fewer than 18 values, or if the first median is 0.
 pub fn drift(values: &[f64]) -> Option<f64> {
+    let (before, after) = changed_thirds(values)?;
+    (before != 0.0).then(|| after / before - 1.0)
+}
+
+/// As [`drift`], but the difference of the two medians: for values that may be negative, such as log ratios.
+pub(crate) fn shift(values: &[f64]) -> Option<f64> {
+    changed_thirds(values).map(|(before, after)| after - before)
+}
+
+/// The medians of the first and the last third if noise does not explain their difference.
+fn changed_thirds(values: &[f64]) -> Option<(f64, f64)> {
     let third = values.len() / 3;
     let (first, last) = (&values[..third], &values[values.len() - third..]);
     let [first_low, first_high] = interval(first, autocorrelation_without_trend(first))?;
     let [last_low, last_high] = interval(last, autocorrelation_without_trend(last))?;
     let (before, after) = (median(first)?, median(last)?);
     let disjoint = last_high < first_low || first_high < last_low;
-    (disjoint && before != 0.0).then(|| after / before - 1.0)
+    disjoint.then_some((before, after))
+}
+
+/// What neighbouring rounds tell about each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Correlation {
+    /// How many independent rounds they are worth, at most their number.
+    pub(crate) effective_rounds: f64,
+    /// The lag-1 autocorrelation if chance seldom shows as much.
+    pub(crate) significant: Option<f64>,
+}
+
+impl Correlation {
+    /// n(1-r)/(1+r) as for [`median_ci95`](crate::median_ci95), but with r freed from its bias: a short series is centred
+    /// on its own mean, which hides some of its correlation, (1 + 4r)/n of it (Marriott and Pope 1954).
+    pub(crate) fn of(values: &[f64]) -> Correlation {
+        let n = values.len() as f64;
+        let seen = lag1_autocorrelation(values).unwrap_or(0.0);
+        // Not all of the bias where a short series shows much: the formula is for long ones.
+        let r = (seen + (1.0 + 4.0 * seen.clamp(0.0, 1.0)) / n).min(1.0);
+        if r <= 0.0 || values.len() < 2 || seen <= -1.0 / n {
+            return Correlation { effective_rounds: n, significant: None };
+        }
+        let may_be_chance = seen <= 1.0 / n.sqrt();
+        let worth = n * (1.0 - r) / (1.0 + r);
+        let effective_rounds =
+            if may_be_chance { worth.max(MIN_EFFECTIVE_ROUNDS.min(n)) } else { worth };
+        // One-sided 1 %.
+        let significant = (seen > 2.326 / n.sqrt()).then_some(r);
+        Correlation { effective_rounds, significant }
+    }
 }
 
 /// Lag-1 autocorrelation of what is left of the ranks after their least-squares line; 0 if nothing is.
