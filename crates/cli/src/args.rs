@@ -5,6 +5,7 @@ use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser}
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use harness::Target;
 use harness::machine::topology::Pin;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use vfs_api::{Info, TaskMode};
@@ -18,13 +19,25 @@ pub(crate) struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, 2 usage, 3 the run failed (nothing of it is shown), 4 refused before the start, 130 interrupted \
+Exit codes: 0 done, 1 a regression was found (--fail-on), 2 usage, 3 the run failed (nothing of it is shown), 4 refused before the start, 130 interrupted \
 (what was measured is shown, marked as partial).";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Measure workloads and show how they scale
     Run(RunArgs),
+    /// Measure two targets side by side, or compare two stored runs, and say what changed
+    Compare(CompareArgs),
+    /// Measure again what a stored run measured, and say whether it has changed (for CI)
+    Check(CheckArgs),
+    /// Say how small a change this machine can show in a given time
+    Power(PowerArgs),
+    /// Show stored runs in order of time, their trend and where it changed
+    History(HistoryArgs),
+    /// Store runs that other tools have taken
+    Import(ImportArgs),
+    /// Write a stored run
+    Export(ExportArgs),
     /// List workloads, targets and the lab's designs
     List(ListArgs),
     /// Put published tables of five kernel threads beside what the simulator makes of them
@@ -47,6 +60,36 @@ pub(crate) struct RunArgs {
     #[arg(value_parser = OsStringValueParser::new().try_map(|text| Target::parse(&text)))]
     pub(crate) targets: Vec<Target>,
 
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+
+    /// Count and time every lock and show who waited for which (lab: targets)
+    #[arg(long)]
+    pub(crate) locks: bool,
+
+    /// How to show the result
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
+    pub(crate) format: &'static report::Format,
+
+    /// Write the result to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Show start skew, context switches, rounds and the conditions as well
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+
+    /// Keep the run in the store under this name, with every sample
+    #[arg(long, value_name = "NAME", value_parser = run_name)]
+    pub(crate) save: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// How to measure: the same for every command that does.
+#[derive(Debug, Args)]
+pub(crate) struct MeasureArgs {
     /// Task counts: 1,2,4 or 1..8 or max (all usable CPUs) or 50% of them [default: powers of two up to max]
     #[arg(long, value_name = "COUNTS", allow_hyphen_values = true)]
     pub(crate) tasks: Option<Counts>,
@@ -77,25 +120,180 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) rounds: Option<u32>,
 
-    /// Count and time every lock and show who waited for which (lab: targets)
-    #[arg(long)]
-    pub(crate) locks: bool,
-
     /// Seed of the random order of slices [default: random; it is in the record]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+}
 
-    /// How to show the result
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
-    pub(crate) format: &'static report::Format,
+/// Which store of runs.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// The store of runs [default: vfscale/runs.sqlite in $XDG_DATA_HOME]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) store: Option<PathBuf>,
+}
 
-    /// Write the result to this file, whole or not at all
+/// The two sides, and what to make of their difference.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct CompareArgs {
+    /// Two targets to measure side by side (dir:/mnt/a dir:/mnt/b), or two stored runs or JSON files, and then the workloads
+    /// [default: open_close]; with --before-cmd and --after-cmd one target
+    #[arg(value_name = "BEFORE AFTER [WORKLOAD]...", required = true)]
+    pub(crate) words: Vec<OsString>,
+
+    /// Shell command that brings about the state to measure first; it is carried out at the end as well
+    #[arg(long, value_name = "COMMAND", requires = "after_cmd")]
+    pub(crate) before_cmd: Option<String>,
+
+    /// Shell command that brings about the state to compare with
+    #[arg(long, value_name = "COMMAND", requires = "before_cmd")]
+    pub(crate) after_cmd: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+
+    #[command(flatten)]
+    pub(crate) verdict: VerdictArgs,
+
+    /// Keep both sides in the store, as NAME/before and NAME/after
+    #[arg(long, value_name = "NAME", value_parser = run_name)]
+    pub(crate) save: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// How a comparison is judged and shown.
+#[derive(Debug, Args)]
+pub(crate) struct VerdictArgs {
+    /// Exit with 1 if any task count comes out like this
+    #[arg(long, value_name = "VERDICT", value_enum)]
+    pub(crate) fail_on: Option<FailOn>,
+
+    /// How to show the comparison
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = comparison_format)]
+    pub(crate) format: &'static report::ComparisonFormat,
+
+    /// Write the comparison to this file, whole or not at all
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Show start skew, context switches, rounds and the conditions as well
+    /// Show the conditions as well
     #[arg(short, long)]
     pub(crate) verbose: bool,
+}
+
+/// `--fail-on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    Slower,
+    Faster,
+    /// Slower or faster
+    Different,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct CheckArgs {
+    /// The stored run (or JSON file) to measure again and compare with
+    #[arg(long, value_name = "NAME")]
+    pub(crate) against: String,
+
+    /// Only these of its workloads
+    #[arg(value_name = "WORKLOAD", value_parser = workload)]
+    pub(crate) workloads: Vec<&'static Info>,
+
+    /// Where to run them, instead of where the stored run did
+    #[arg(long = "on", value_name = "TARGET")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(|text| Target::parse(&text)))]
+    pub(crate) target: Option<Target>,
+
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+
+    #[command(flatten)]
+    pub(crate) verdict: VerdictArgs,
+
+    /// Keep the new run in the store under this name
+    #[arg(long, value_name = "NAME", value_parser = run_name)]
+    pub(crate) save: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct PowerArgs {
+    /// Workloads (see: vfscale list workloads) [default: open_close]
+    #[arg(value_name = "WORKLOAD", value_parser = workload)]
+    pub(crate) workloads: Vec<&'static Info>,
+
+    /// Where to run them; may be given several times
+    #[arg(long = "on", value_name = "TARGET", default_value = "dir:.")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(|text| Target::parse(&text)))]
+    pub(crate) targets: Vec<Target>,
+
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+
+    /// text or json
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    pub(crate) format: ListFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// Only these workloads
+    #[arg(value_name = "WORKLOAD")]
+    pub(crate) workloads: Vec<String>,
+
+    /// text or json
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    pub(crate) format: ListFormat,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Files of other tools, or JSON and JSON Lines of vfscale
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Their format, where it cannot be told from what is in them
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(crate::import::formats()))]
+    pub(crate) from: Option<String>,
+
+    /// Name under which to store them [default: the file's name without its extension]
+    #[arg(long, value_name = "NAME", value_parser = run_name)]
+    pub(crate) save: Option<String>,
+
+    /// Show what is in them and store nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The stored run
+    pub(crate) name: String,
+
+    /// How to write it
+    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = format)]
+    pub(crate) format: &'static report::Format,
+
+    /// Write it to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 #[derive(Debug, Args)]
@@ -199,6 +397,27 @@ fn format(name: &str) -> Result<&'static report::Format, String> {
         let names: Vec<&str> = report::FORMATS.iter().map(|format| format.name).collect();
         format!("there are: {}", names.join(", "))
     })
+}
+
+fn comparison_format(name: &str) -> Result<&'static report::ComparisonFormat, String> {
+    report::ComparisonFormat::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> =
+            report::COMPARISON_FORMATS.iter().map(|format| format.name).collect();
+        format!("there are: {}", names.join(", "))
+    })
+}
+
+/// The name of a stored run: nothing that could be taken for a target, an option or one of several runs of that name.
+fn run_name(name: &str) -> Result<String, String> {
+    if name.is_empty() || name.len() > 200 {
+        return Err("a name has 1 to 200 characters".into());
+    }
+    if name.starts_with('-') || name.contains([':', '@', '#']) || name.contains(char::is_control) {
+        return Err(
+            "a name has no ':', '@', '#' or control characters and begins with no '-'".into()
+        );
+    }
+    Ok(name.to_owned())
 }
 
 fn page_format(name: String) -> reproduce::Format {

@@ -118,8 +118,14 @@ impl NoEstimate {
     /// How many more rounds will probably do, as far as it is a matter of rounds.
     pub fn more_rounds(&self) -> Option<u32> {
         let NoEstimate::TooFewRounds { rounds, effective } = *self else { return None };
-        let per_effective = if effective > 0.0 { rounds as f64 / effective } else { 1.0 };
-        Some(((MIN_EFFECTIVE_ROUNDS * per_effective).ceil() as u32 - rounds as u32).max(1))
+        // Without a round there is no telling what one is worth; rounds that are all one are worth nothing, however many.
+        let per_effective = match (rounds, effective > 0.0) {
+            (0, _) => 1.0,
+            (_, true) => rounds as f64 / effective,
+            (_, false) => return None,
+        };
+        let needed = (MIN_EFFECTIVE_ROUNDS * per_effective).ceil() as u32;
+        Some(needed.saturating_sub(rounds as u32).max(1))
     }
 }
 
