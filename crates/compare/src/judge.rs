@@ -35,7 +35,10 @@ pub fn estimates(
 }
 
 /// The points that both curves have.
-fn common<'a>(before: &'a Curve, after: &'a Curve) -> impl Iterator<Item = (&'a Point, &'a Point)> {
+pub(crate) fn common<'a>(
+    before: &'a Curve,
+    after: &'a Curve,
+) -> impl Iterator<Item = (&'a Point, &'a Point)> {
     before
         .points
         .iter()

@@ -7,9 +7,11 @@
 mod conditions;
 mod judge;
 mod matching;
+mod power;
 mod shape;
 
 pub use judge::estimates;
+pub use power::power;
 
 use results::{Comparison, Pairing, Run};
 

@@ -6,10 +6,11 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::machine::topology::Pin;
 use crate::order::Order;
-use crate::plan::{Plan, PlannedPoint, ROUNDS_MIN, round, setup};
+use crate::plan::{Plan, PlannedPoint, ROUNDS_MIN, Sides, round, setup};
 use crate::run::{Measured, Progress};
 use crate::switch::StateSwitch;
 use results::{Curve, Point, Sample, Warning};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Warm-up ends after so many rounds, however the rates look, ...
@@ -34,6 +35,8 @@ pub(crate) struct Session<'a> {
     told: Vec<Told>,
     warmup_rounds: u32,
     rounds: u32,
+    /// When the intervals of pairs are looked at next.
+    next_look: u32,
     disturbed: u32,
     pub(crate) warnings: Vec<Warning>,
 }
@@ -49,6 +52,7 @@ impl<'a> Session<'a> {
             told: vec![Told::default(); plan.points.len()],
             warmup_rounds: 0,
             rounds: 0,
+            next_look: stats::next_look(0),
             disturbed: 0,
             warnings: plan.warnings.clone(),
         }
@@ -141,9 +145,7 @@ impl<'a> Session<'a> {
                 Some(rounds) => self.rounds >= rounds,
                 None => self.rounds > 0 && self.plan.left() < longest + ending,
             };
-            if enough
-                || (self.rounds >= ROUNDS_MIN && self.rounds.is_multiple_of(10) && self.precise())
-            {
+            if enough || self.precise() {
                 return Ok(());
             }
             let began = Instant::now();
@@ -167,20 +169,51 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Whether every interval is as narrow as was asked for.
-    fn precise(&self) -> bool {
+    /// Whether it is time to look, and every interval is as narrow as was asked for.
+    fn precise(&mut self) -> bool {
         let Some(precision) = self.plan.request.precision else { return false };
-        let narrow = |point: &Vec<Sample>| {
-            let mut rates = vec![0.0; self.rounds as usize];
-            for sample in point {
-                rates[sample.round as usize] += sample.rate();
+        match self.plan.request.sides {
+            Sides::One => {
+                let time = self.rounds >= ROUNDS_MIN && self.rounds.is_multiple_of(10);
+                time && self.samples.iter().all(|point| self.narrow(point, precision))
             }
-            match (stats::median(&rates), stats::median_ci95(&rates)) {
-                (Some(value), Some([low, high])) => (high - low) / 2.0 <= precision * value,
-                _ => false,
+            // Each look at paired rounds is a temptation to stop where chance has just made them agree: there are few of them.
+            Sides::Two { .. } if self.rounds < self.next_look => false,
+            Sides::Two { .. } => {
+                self.next_look = stats::next_look(self.rounds);
+                let half = self.plan.points.len() / 2;
+                let mut curves: BTreeMap<usize, Vec<_>> = BTreeMap::new();
+                for at in 0..half {
+                    let ratios = stats::log_ratios(
+                        &self.rates(&self.samples[at]),
+                        &self.rates(&self.samples[at + half]),
+                    );
+                    let estimate = ratios.and_then(|r| stats::estimate(&r, stats::Confidence::P95));
+                    curves.entry(self.plan.points[at].curve).or_default().push(estimate);
+                }
+                curves.values().all(|estimates| {
+                    let (precision, confidence) = (precision.ln_1p(), stats::Confidence::P95);
+                    stats::precise_enough(estimates, precision, confidence)
+                })
             }
-        };
-        self.samples.iter().all(narrow)
+        }
+    }
+
+    fn narrow(&self, point: &[Sample], precision: f64) -> bool {
+        let rates = self.rates(point);
+        match (stats::median(&rates), stats::median_ci95(&rates)) {
+            (Some(value), Some([low, high])) => (high - low) / 2.0 <= precision * value,
+            _ => false,
+        }
+    }
+
+    /// Operations per second of each round.
+    fn rates(&self, point: &[Sample]) -> Vec<f64> {
+        let mut rates = vec![0.0; self.rounds as usize];
+        for sample in point {
+            rates[sample.round as usize] += sample.rate();
+        }
+        rates
     }
 
     pub(crate) fn finish(mut self, crews: &Crews, interrupt: &Interrupt) -> Measured {

@@ -10,6 +10,7 @@ mod conditions;
 mod curves;
 mod escape;
 mod formats;
+mod history;
 mod json;
 mod layout;
 mod lines;
@@ -17,6 +18,7 @@ mod locks;
 mod mail;
 mod number;
 mod plot;
+mod power;
 mod scheduling;
 mod table;
 
@@ -28,7 +30,9 @@ mod golden;
 mod schema;
 
 pub use comparison::{COMPARISON_FORMATS, ComparisonFormat, verdict};
+pub use history::{history, history_json};
 pub use number::{Rounded, round_to_interval, significant};
+pub use power::{power, power_json};
 
 use results::Run;
 

@@ -4,14 +4,20 @@
 //! the samples ([`Point::from_samples`]) and are never stored alone, so that every later question can be asked of the data.
 
 mod comparison;
+mod history;
 mod host;
+mod lines;
+mod power;
 mod run;
 mod summary;
 
 pub use comparison::{
     ComparedCurve, ComparedPoint, Comparison, Difference, Pairing, ShapeChange, UslFit, Verdict,
 };
+pub use history::{History, HistoryRun, LevelChange, Series};
 pub use host::{Cpu, Host, Mount, Quota, Topology};
+pub use lines::NotLines;
+pub use power::{PowerPoint, PowerReport, Sees};
 pub use run::{
     Curve, Import, Kind, LineUse, LockUse, Metric, Plan, Point, RcuBacklog, Run, Sample,
     TimeShares, Warning,

@@ -12,7 +12,7 @@ macro_rules! formats {
 }
 
 // To add a format, write its file and add its name here.
-formats!(text, markdown, csv, json);
+formats!(text, markdown, csv, json, jsonl);
 
 #[cfg(test)]
 mod tests {
