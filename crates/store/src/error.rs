@@ -109,7 +109,7 @@ pub enum Error {
         "cannot open the store of runs {}: {error}\n  file and directory must be readable and writable; or name another file with --store FILE",
         path.display()
     )]
-    Closed {
+    CannotOpen {
         /// Which store.
         path: PathBuf,
         /// What SQLite says.
@@ -162,7 +162,7 @@ impl Error {
             Some(ErrorCode::DiskFull) => Error::Full { path },
             Some(ErrorCode::ReadOnly) => Error::ReadOnly { path },
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                Error::Closed { path, error }
+                Error::CannotOpen { path, error }
             }
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 Error::Damaged { path, error }

@@ -290,6 +290,22 @@ mod tests {
     }
 
     #[test]
+    fn a_store_that_stays_locked_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.sqlite");
+        let mut store = Store::open(&path).unwrap();
+        store.connection.busy_timeout(Duration::ZERO).unwrap();
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        for error in [store.save(None, &run(1)).unwrap_err(), store.list().unwrap_err()] {
+            assert!(matches!(error, Error::Busy { .. }), "{error:?}");
+            assert!(error.to_string().contains("try again"), "{error}");
+        }
+        other.execute_batch("ROLLBACK").unwrap();
+        store.save(None, &run(1)).unwrap();
+    }
+
+    #[test]
     fn a_connection_is_as_careful_as_it_has_to_be() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&directory.path().join("runs.sqlite")).unwrap();

@@ -1,4 +1,4 @@
-//! No room for a run: an error afterwards, and everything that was saved before is still there.
+//! No room for a run, or a read-only file system: an error afterwards, and everything that was saved before is still there.
 
 mod common;
 
@@ -21,8 +21,8 @@ fn succeed(command: &mut Command) -> Result<(), String> {
 }
 
 #[test]
-fn a_full_file_system_loses_no_run() {
-    const TEST: &str = "a_full_file_system_loses_no_run";
+fn a_full_or_read_only_file_system_loses_no_run() {
+    const TEST: &str = "a_full_or_read_only_file_system_loses_no_run";
     if let Some(directory) = env::var_os(MOUNT_ON) {
         let directory = Path::new(&directory);
         let mut mount = Command::new("mount");
@@ -56,7 +56,7 @@ fn fill(directory: &Path) {
     let ballast = directory.join("ballast");
     fs::write(&ballast, vec![1; 1 << 19]).unwrap();
     let mut store = Store::open(&path).unwrap();
-    let name = name("base");
+    let (name, name_only) = (name("base"), which("base"));
     let mut saved = 0;
     let error = loop {
         match store.save(Some(&name), &run(400)) {
@@ -93,4 +93,19 @@ fn fill(directory: &Path) {
         format!("base@{}", saved + 1)
     );
     assert_sound(&path);
+
+    // What is read-only is read all the same, and nothing else.
+    drop(store);
+    succeed(Command::new("mount").args(["-o", "remount,ro"]).arg(directory)).unwrap();
+    let mut store = Store::open_existing(&path).unwrap();
+    assert_eq!(store.load(&name_only).unwrap().run, run(200));
+    for error in
+        [store.save(Some(&name), &run(1)).unwrap_err(), store.remove(&name_only).unwrap_err()]
+    {
+        assert!(matches!(error, Error::ReadOnly { .. }), "{error:?}");
+    }
+    let error = Store::open(&directory.join("new.sqlite")).unwrap_err();
+    assert!(matches!(error, Error::CannotOpen { .. }), "{error:?}");
+    let error = Store::open(&directory.join("new/runs.sqlite")).unwrap_err();
+    assert!(matches!(error, Error::Directory { .. }), "{error:?}");
 }

@@ -148,23 +148,24 @@ fn looking_at_the_file_drops_no_lock_that_the_process_has_on_it() {
 #[test]
 fn damage_is_called_damage() {
     let place = place();
-    Store::open(&place.path).unwrap().save(None, &run(200)).unwrap();
-    let whole = fs::read(&place.path).unwrap();
-    let mut torn = whole.clone();
-    torn[4096..].fill(0xa5);
-    let mut foreign_value = None;
-    for content in [&torn[..], &whole[..4096 * 3], &whole] {
-        fs::write(&place.path, content).unwrap();
-        if content.len() == whole.len() && content == whole {
-            let sql = "UPDATE curves SET kind = 'invented'";
-            foreign_value = Some(raw(&place.path).execute(sql, []).unwrap());
-        }
+    let spoil: [fn(&Path); 3] = [
+        |path| {
+            let mut bytes = fs::read(path).unwrap();
+            bytes[4096..].fill(0xa5);
+            fs::write(path, bytes).unwrap();
+        },
+        |path| fs::File::options().write(true).open(path).unwrap().set_len(4096 * 3).unwrap(),
+        |path| assert_eq!(raw(path).execute("UPDATE curves SET kind = 'new'", []).unwrap(), 2),
+    ];
+    for spoil in spoil {
+        Store::open(&place.path).unwrap().save(None, &run(200)).unwrap();
+        spoil(&place.path);
         let result = Store::open_existing(&place.path).and_then(|store| store.load(&which("@1")));
         let error = result.unwrap_err();
         assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
         assert!(error.to_string().contains(".recover"), "{error}");
+        fs::remove_file(&place.path).unwrap();
     }
-    assert_eq!(foreign_value, Some(2));
 }
 
 #[test]
