@@ -1,7 +1,6 @@
 //! An effect with its uncertainty: one interval for any confidence and a p-value for any hypothesis, which agree.
 
 use crate::confidence::{Confidence, normal_cdf, normal_quantile, t_tail};
-use statrs::distribution::{Binomial, DiscreteCDF};
 
 /// Rounds that are worth fewer independent ones than this get no interval.
 pub const MIN_EFFECTIVE_ROUNDS: f64 = 6.0;
@@ -39,7 +38,7 @@ pub enum Method {
     T,
     /// Welch's t for two independent trimmed means (Yuen 1974): stored runs.
     Welch,
-    /// Order statistics of the median, p by the sign test: so many rounds are equal that no variance can be had.
+    /// All rounds are exactly equal: the interval has no width, and p is that of the sign test.
     Sign,
 }
 
@@ -80,10 +79,14 @@ pub enum Note {
         /// Of the dip test.
         p: f64,
     },
-    /// The ratios take few values, for each slice has few operations. The interval is wider by half a step at either end.
+    /// The ratios take few values, as those of slices with few operations do. Equal ones are spread evenly over the step
+    /// that they stand for.
     Quantised {
         /// Distance of neighbouring values.
         step: f64,
+        /// What was added to the interval at either end: half a step where the noise is smaller than it, so that the truth
+        /// may be anywhere within it; else nothing.
+        widened_by: f64,
     },
 }
 
@@ -202,8 +205,8 @@ pub(crate) enum Spread {
     T { error: f64, freedom: f64, margin: f64 },
     /// Bootstrap distribution.
     Bca(Bca),
-    /// Ranks of the values.
-    Sign { sorted: Vec<f64>, worth: f64, margin: f64 },
+    /// None was seen in `worth` effective rounds.
+    Equal { worth: f64 },
 }
 
 /// A bootstrap distribution of the effect, and how to read it.
@@ -235,14 +238,7 @@ impl Spread {
         match self {
             Spread::T { freedom, .. } => self.ends(effect, confidence.reach(*freedom)),
             Spread::Bca(bca) => self.ends(effect, confidence.reach(bca.freedom)),
-            Spread::Sign { sorted, worth, margin } => {
-                let rank = sign_rank(*worth, confidence.alpha());
-                // Half ranks are what is stretched; see `median_ci95`.
-                let at = ((rank as f64 - 0.5) * sorted.len() as f64 / worth.floor() + 0.5).floor();
-                let at = (at as usize).clamp(1, sorted.len());
-                let (low, high) = (sorted[at - 1], sorted[sorted.len() - at]);
-                [low.min(effect) - margin, high.max(effect) + margin]
-            }
+            Spread::Equal { .. } => [effect, effect],
         }
     }
 
@@ -256,17 +252,8 @@ impl Spread {
                 let reach = self.reach_that_leaves_out(effect, hypothesis);
                 (2.0 * t_tail(reach, bca.freedom)).min(1.0)
             }
-            Spread::Sign { sorted, worth, margin } => {
-                if (effect - hypothesis).abs() <= *margin {
-                    return 1.0;
-                }
-                // Values within the margin are on neither side: half to each.
-                let beyond = sorted.iter().filter(|&&x| x > hypothesis + margin).count() as f64;
-                let below = sorted.iter().filter(|&&x| x < hypothesis - margin).count() as f64;
-                let n = sorted.len() as f64;
-                let fewer = beyond.min(below) + (n - beyond - below) / 2.0;
-                sign_p(*worth, fewer * worth.floor() / n)
-            }
+            Spread::Equal { .. } if effect == hypothesis => 1.0,
+            Spread::Equal { worth } => (2.0 * 0.5f64.powf(*worth)).min(1.0),
         }
     }
 
@@ -281,7 +268,7 @@ impl Spread {
                 let z = reach * bca.small_sample;
                 [end(-z) - bca.margin, end(z) + bca.margin]
             }
-            Spread::Sign { .. } => [effect, effect],
+            Spread::Equal { .. } => [effect, effect],
         }
     }
 
@@ -322,16 +309,4 @@ impl Bca {
         let known = self.replicates[index] + part * (next - self.replicates[index]);
         known + (z - inside) * self.sd
     }
-}
-
-/// The largest rank from which and to which `worth` values enclose the median, all but `alpha`; at least the extremes.
-fn sign_rank(worth: f64, alpha: f64) -> usize {
-    let rank = Binomial::new(0.5, worth as u64).map_or(0, |below| below.inverse_cdf(alpha / 2.0));
-    (rank as usize).max(1)
-}
-
-/// Two-sided p of the sign test with `fewer` of `worth` values on the less frequent side.
-fn sign_p(worth: f64, fewer: f64) -> f64 {
-    let tail = Binomial::new(0.5, worth as u64).map_or(1.0, |below| below.cdf(fewer.ceil() as u64));
-    (2.0 * tail).min(1.0)
 }

@@ -7,6 +7,7 @@
 
 mod confidence;
 mod early;
+mod effective;
 mod estimate;
 mod holm;
 mod median;

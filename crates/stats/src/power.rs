@@ -1,8 +1,8 @@
 //! How small a change can be seen: from A/A rounds, in which both sides are the same.
 
 use crate::confidence::{Confidence, t_quantile};
+use crate::effective::Worth;
 use crate::estimate::{MIN_EFFECTIVE_ROUNDS, NoEstimate};
-use crate::series::Correlation;
 use crate::trimmed::Sorted;
 
 /// What a number of rounds can show on this machine.
@@ -32,7 +32,7 @@ impl Noise {
     ///
     /// Fewer than six effective rounds tell nothing about their noise.
     pub fn of(log_ratios: &[f64]) -> Result<Noise, NoEstimate> {
-        let (rounds, effective) = (log_ratios.len(), Correlation::of(log_ratios).effective_rounds);
+        let (rounds, effective) = (log_ratios.len(), Worth::of(log_ratios).effective_rounds);
         let Some(sorted) = Sorted::new(log_ratios).filter(|_| effective >= MIN_EFFECTIVE_ROUNDS)
         else {
             return Err(NoEstimate::TooFewRounds { rounds, effective });

@@ -3,7 +3,6 @@
 //! Both questions are put to ranks, not to the values: a single slice that was preempted is so far out that it would hide
 //! any resemblance of the others.
 
-use crate::estimate::MIN_EFFECTIVE_ROUNDS;
 use crate::median::{interval, median};
 
 /// Correlation of each value's rank with that of the value after it, from -1 to 1 (serial rank correlation, Wald and
@@ -44,36 +43,6 @@ fn changed_thirds(values: &[f64]) -> Option<(f64, f64)> {
     disjoint.then_some((before, after))
 }
 
-/// What neighbouring rounds tell about each other.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Correlation {
-    /// How many independent rounds they are worth, at most their number.
-    pub(crate) effective_rounds: f64,
-    /// The lag-1 autocorrelation if chance seldom shows as much.
-    pub(crate) significant: Option<f64>,
-}
-
-impl Correlation {
-    /// n(1-r)/(1+r) as for [`median_ci95`](crate::median_ci95), but with r freed from its bias: a short series is centred
-    /// on its own mean, which hides some of its correlation, (1 + 4r)/n of it (Marriott and Pope 1954).
-    pub(crate) fn of(values: &[f64]) -> Correlation {
-        let n = values.len() as f64;
-        let seen = lag1_autocorrelation(values).unwrap_or(0.0);
-        // Not all of the bias where a short series shows much: the formula is for long ones.
-        let r = (seen + (1.0 + 4.0 * seen.clamp(0.0, 1.0)) / n).min(1.0);
-        if r <= 0.0 || values.len() < 2 || seen <= -1.0 / n {
-            return Correlation { effective_rounds: n, significant: None };
-        }
-        let may_be_chance = seen <= 1.0 / n.sqrt();
-        let worth = n * (1.0 - r) / (1.0 + r);
-        let effective_rounds =
-            if may_be_chance { worth.max(MIN_EFFECTIVE_ROUNDS.min(n)) } else { worth };
-        // One-sided 1 %.
-        let significant = (seen > 2.326 / n.sqrt()).then_some(r);
-        Correlation { effective_rounds, significant }
-    }
-}
-
 /// Lag-1 autocorrelation of what is left of the ranks after their least-squares line; 0 if nothing is.
 fn autocorrelation_without_trend(values: &[f64]) -> f64 {
     let mean = (values.len() as f64 + 1.0) / 2.0;
@@ -89,7 +58,7 @@ fn autocorrelation_without_trend(values: &[f64]) -> f64 {
 }
 
 /// Σ x(t) x(t+1) / Σ x(t)² of values with mean 0; none if they are all 0.
-fn correlation_of_neighbours(centred: &[f64]) -> Option<f64> {
+pub(crate) fn correlation_of_neighbours(centred: &[f64]) -> Option<f64> {
     let square: f64 = centred.iter().map(|x| x * x).sum();
     let product: f64 = centred.windows(2).map(|pair| pair[0] * pair[1]).sum();
     (square > 0.0).then(|| product / square)

@@ -36,4 +36,81 @@ impl Random {
     pub(crate) fn rates(&mut self, n: usize, rho: f64) -> Vec<f64> {
         self.ar1(n, rho).into_iter().map(|x| 1.0 + 0.01 * (1.0 - x.exp())).collect()
     }
+
+    /// Exponential with mean 1.
+    fn exponential(&mut self) -> f64 {
+        -self.uniform().ln()
+    }
+
+    /// ln of the rate of a slice: 0.5 % of normal noise, and one slice in eight loses a good part to something else.
+    fn slice(&mut self) -> f64 {
+        let lost = if self.uniform() < 0.125 { 0.1 * self.exponential() } else { 0.0 };
+        0.005 * self.normal() - lost
+    }
+
+    /// `n` log ratios of `noise` about an effect of none.
+    pub(crate) fn log_ratios(&mut self, noise: Noise, n: usize) -> Vec<f64> {
+        match noise {
+            Noise::Tails => (0..n).map(|_| self.slice() - self.slice()).collect(),
+            Noise::OneTail => (0..n).map(|_| self.slice() - 0.005 * self.normal()).collect(),
+            Noise::Skewed => (0..n).map(|_| 0.01 * self.normal().exp()).collect(),
+            Noise::Cauchy => (0..n)
+                .map(|_| 0.005 * (std::f64::consts::PI * (self.uniform() - 0.5)).tan())
+                .collect(),
+            Noise::Ar1(rho) => self.ar1(n, rho).into_iter().map(|x| 0.01 * x).collect(),
+            Noise::Slow => {
+                let slow = self.ar1(n, 0.9);
+                slow.iter().map(|x| 0.005 * x + 0.008 * self.normal()).collect()
+            }
+            Noise::Modes { stay } => {
+                let mut mode = if self.uniform() < 0.5 { -0.02 } else { 0.02 };
+                let mut next = |_| {
+                    mode = if self.uniform() < stay { mode } else { -mode };
+                    mode + 0.003 * self.normal()
+                };
+                (0..n).map(&mut next).collect()
+            }
+            Noise::Quantised(step) => {
+                let off = step / 3.0;
+                let rounded = |x: f64| ((x + off) / step).round() * step - off;
+                (0..n).map(|_| rounded(0.01 * self.normal())).collect()
+            }
+        }
+    }
+}
+
+/// What log ratios may look like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Noise {
+    /// Heavy one-sided tails on either side of the ratio.
+    Tails,
+    /// On one side only, so that the ratio is skewed.
+    OneTail,
+    /// Log-normal with sigma 1: no symmetric middle at all.
+    Skewed,
+    /// No moments.
+    Cauchy,
+    /// Neighbours with this correlation.
+    Ar1(f64),
+    /// Quick noise with something slow underneath: correlation 0.9 of a quarter of the variance.
+    Slow,
+    /// Two modes, each kept with probability `stay`: 0.5 is independent.
+    Modes {
+        /// Probability.
+        stay: f64,
+    },
+    /// Normal with standard deviation 1 %, rounded to a grid with this step on which 0 is no point.
+    Quantised(f64),
+}
+
+impl Noise {
+    /// The trimmed mean of the population, from half a million values.
+    pub(crate) fn centre(self) -> f64 {
+        match self {
+            Noise::OneTail | Noise::Skewed => {
+                crate::trimmed_mean(&Random(99).log_ratios(self, 500_000)).unwrap()
+            }
+            _ => 0.0,
+        }
+    }
 }

@@ -4,8 +4,9 @@
 //! placement in memory): a difference found here may be the machine's. Only interleaved rounds tell the two apart.
 
 use crate::confidence::Confidence;
+use crate::effective::Worth;
 use crate::estimate::{Basis, Estimate, MIN_EFFECTIVE_ROUNDS, Method, NoEstimate, Note, Spread};
-use crate::series::{Correlation, shift};
+use crate::series::shift;
 use crate::trimmed::{Sorted, StandardError};
 
 /// The effect of going from the rounds `before` to the rounds `after`, both rates in the order of their rounds; the runs
@@ -33,8 +34,7 @@ pub fn welch(
     let (method, spread) = if square > 0.0 {
         (Method::Welch, Spread::T { error: square.sqrt(), freedom, margin: 0.0 })
     } else {
-        let sorted = vec![effect; lesser.rounds];
-        (Method::Sign, Spread::Sign { sorted, worth: lesser.worth, margin: 0.0 })
+        (Method::Sign, Spread::Equal { worth: lesser.worth })
     };
     let (rounds, effective_rounds) = (lesser.rounds, lesser.worth);
     let notes = before.notes.into_iter().chain(after.notes).collect();
@@ -56,15 +56,15 @@ impl Side {
             return Err(NoEstimate::ZeroRate { round });
         }
         let logs: Vec<f64> = rates.iter().map(|rate| rate.ln()).collect();
-        let correlation = Correlation::of(&logs);
-        let (rounds, worth) = (logs.len(), correlation.effective_rounds);
+        let worth = Worth::of(&logs);
+        let Worth { effective_rounds: worth, correlation } = worth;
+        let rounds = logs.len();
         let Some(sorted) = Sorted::new(&logs).filter(|_| worth >= MIN_EFFECTIVE_ROUNDS) else {
             return Err(NoEstimate::TooFewRounds { rounds, effective: worth });
         };
         let drift = shift(&logs).map(|change| Note::Drift { change });
         let widened_by = (rounds as f64 / worth).sqrt();
-        let autocorrelation =
-            correlation.significant.map(|r| Note::Autocorrelation { r, widened_by });
+        let autocorrelation = correlation.map(|r| Note::Autocorrelation { r, widened_by });
         Ok(Side {
             mean: sorted.trimmed_mean(),
             error: sorted.standard_error(worth),
