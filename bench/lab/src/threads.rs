@@ -84,7 +84,6 @@ fn run(
     thread: &Thread,
     slice: Duration,
     rounds: u32,
-    sides: harness::Sides::One,
     tasks: &[usize],
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Curve>> {
@@ -101,6 +100,7 @@ fn run(
         slice: Some(slice),
         precision: None,
         rounds: Some(rounds),
+        sides: harness::Sides::One,
         locks: false,
         seed: 1,
         began: Instant::now(),

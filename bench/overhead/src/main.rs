@@ -27,7 +27,6 @@ struct Args {
     /// Rounds in a pair
     #[arg(long, default_value_t = 20)]
     rounds: u32,
-    sides: harness::Sides::One,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -52,6 +51,7 @@ fn main() -> anyhow::Result<()> {
         slice: Some(Duration::from_millis(10)),
         precision: None,
         rounds: Some(args.pairs * args.rounds),
+        sides: harness::Sides::One,
         locks: false,
         seed: 1,
         began: Instant::now(),

@@ -133,8 +133,9 @@ fn note(note: &Note) -> String {
             percent(low),
             percent(high)
         ),
-        Note::Quantised { step } => format!(
-            "the ratios take few values, {} apart, for a slice has few operations: a longer --slice resolves more",
+        Note::Quantised { step, widened_by } => format!(
+            "the ratios take few values, {} apart, for a slice has few operations: the interval is {widened_by:.1} times as wide for \
+             it, and a longer --slice resolves more",
             percent(step)
         ),
     }

@@ -8,4 +8,5 @@ mod host;
 mod run;
 mod usage;
 
+pub(crate) use host::machine_of as machine;
 pub(crate) use run::{insert, remove_unused_hosts, select};

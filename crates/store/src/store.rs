@@ -3,9 +3,9 @@
 use crate::column::rows;
 use crate::listing::{self, Entry, HistoryRow};
 use crate::location::{self, Found};
-use crate::name::{Label, RunName, RunRef};
+use crate::name::{HostId, Label, RunName, RunRef};
 use crate::{Error, record, schema};
-use results::Run;
+use results::{Host, Run};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior};
 use std::env;
 use std::path::{Path, PathBuf};
@@ -143,6 +143,15 @@ impl Store {
     /// Those of reading the file.
     pub fn history(&self, workload: Option<&str>) -> Result<Vec<HistoryRow>, Error> {
         self.look(|connection| listing::history(connection, workload))
+    }
+
+    /// The machine and its conditions, without mounts: those belong to a run.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the file; there is no such machine any more.
+    pub fn host(&self, id: HostId) -> Result<Host, Error> {
+        self.look(|connection| record::machine(connection, id.0))
     }
 
     /// Removes one run, of a name alone the newest, and says which. Its number and version are not given again.

@@ -138,7 +138,7 @@ pub(crate) fn select(connection: &Connection, host: i64, run: i64) -> Result<Hos
     Ok(Host { fs, ..machine_of(connection, host)? })
 }
 
-fn machine_of(connection: &Connection, id: i64) -> Result<Host> {
+pub(crate) fn machine_of(connection: &Connection, id: i64) -> Result<Host> {
     let hosts = HOSTS.of_owner(connection, id, |fields| {
         Ok(Host {
             kernel: fields.take()?,
