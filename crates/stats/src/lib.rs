@@ -5,6 +5,8 @@
 //! here assumes a normal distribution: short slices on a shared machine have heavy one-sided tails, so everything goes by
 //! order statistics, ranks and trimmed means. Numbers handed in are finite.
 
+mod bimodal;
+mod changepoint;
 mod confidence;
 mod early;
 mod effective;
@@ -22,6 +24,7 @@ mod verdict;
 mod warmup;
 mod welch;
 
+pub use changepoint::{ChangePoint, HistoryPoint, change_points};
 pub use confidence::Confidence;
 pub use early::{next_look, precise_enough};
 pub use estimate::{

@@ -3,6 +3,7 @@
 //! Both sides of a round meet the same machine, so that what the machine does cancels in the ratio; the median or trimmed
 //! mean of the ratios spreads two to four times less than the ratio of the sums. See [`estimate`] for what is promised.
 
+use crate::bimodal::modes;
 use crate::confidence::{Confidence, normal_quantile};
 use crate::effective::Worth;
 use crate::estimate::{
@@ -76,6 +77,11 @@ pub fn estimate(log_ratios: &[f64], confidence: Confidence) -> Result<Estimate, 
     let widened_by = (rounds as f64 / worth).sqrt();
     notes.extend(correlation.map(|r| Note::Autocorrelation { r, widened_by }));
     notes.extend(grid.map(|grid| Note::Quantised { step: grid.step, widened_by: grid.margin }));
+    notes.extend(modes(sorted.values()).map(|found| Note::Bimodal {
+        modes: found.centres,
+        low_share: found.low_share,
+        p: found.p,
+    }));
     let basis = Basis { method, rounds, effective_rounds: worth, notes };
     Ok(Estimate::new(effect, spread, basis, confidence))
 }
@@ -295,6 +301,13 @@ mod tests {
         assert!(
             matches!(drift[0], Note::Drift { change } if (0.02..0.04).contains(&change)),
             "{drift:?}"
+        );
+
+        let bimodal = notes(&Random(1).log_ratios(Noise::Modes { stay: 0.5 }, 80));
+        assert!(
+            matches!(bimodal[..], [Note::Bimodal { modes: [low, high], .. }]
+                if (low + 0.02).abs() < 0.003 && (high - 0.02).abs() < 0.003),
+            "{bimodal:?}"
         );
 
         let step = |rounds: &[f64]| {
