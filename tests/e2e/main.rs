@@ -4,6 +4,7 @@
 //! machine has not (root, a loop device, mkfs) makes it say `SKIPPED: TEST: WHY` and end.
 
 mod cli;
+mod compare;
 mod docs;
 mod faults;
 mod janitor;

@@ -8,6 +8,7 @@ use harness::machine::topology::Pin;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use store::RunName;
 use vfs_api::{Info, TaskMode};
 
 /// Measure how a file system's open/close path scales with CPUs.
@@ -80,28 +81,28 @@ pub(crate) struct RunArgs {
     pub(crate) verbose: bool,
 
     /// Keep the run in the store under this name, with every sample
-    #[arg(long, value_name = "NAME", value_parser = run_name)]
-    pub(crate) save: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    pub(crate) save: Option<RunName>,
 
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
 /// How to measure: the same for every command that does.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct MeasureArgs {
     /// Task counts: 1,2,4 or 1..8 or max (all usable CPUs) or 50% of them [default: powers of two up to max]
     #[arg(long, value_name = "COUNTS", allow_hyphen_values = true)]
     pub(crate) tasks: Option<Counts>,
 
-    /// How tasks are made: a process each, or threads of one process
-    #[arg(long, value_name = "MODE", value_enum, value_delimiter = ',', default_value = "process")]
+    /// How tasks are made: a process each, or threads of one process [default: process]
+    #[arg(long, value_name = "MODE", value_enum, value_delimiter = ',')]
     pub(crate) mode: Vec<Mode>,
 
-    /// How tasks are put on CPUs: one per core first, siblings side by side, round the sockets, or not at all
-    #[arg(long, value_name = "ORDER", default_value = "cores")]
+    /// How tasks are put on CPUs: one per core first, siblings side by side, round the sockets, or not at all [default: cores]
+    #[arg(long, value_name = "ORDER")]
     #[arg(value_parser = PossibleValuesParser::new(Pin::ALL.map(Pin::name)).map(pin))]
-    pub(crate) pin: Pin,
+    pub(crate) pin: Option<Pin>,
 
     /// Budget of the whole command, shared by everything that was asked for
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, allow_hyphen_values = true)]
@@ -157,8 +158,8 @@ pub(crate) struct CompareArgs {
     pub(crate) verdict: VerdictArgs,
 
     /// Keep both sides in the store, as NAME/before and NAME/after
-    #[arg(long, value_name = "NAME", value_parser = run_name)]
-    pub(crate) save: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    pub(crate) save: Option<RunName>,
 
     #[command(flatten)]
     pub(crate) store: StoreArgs,
@@ -216,8 +217,8 @@ pub(crate) struct CheckArgs {
     pub(crate) verdict: VerdictArgs,
 
     /// Keep the new run in the store under this name
-    #[arg(long, value_name = "NAME", value_parser = run_name)]
-    pub(crate) save: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    pub(crate) save: Option<RunName>,
 
     #[command(flatten)]
     pub(crate) store: StoreArgs,
@@ -268,8 +269,8 @@ pub(crate) struct ImportArgs {
     pub(crate) from: Option<String>,
 
     /// Name under which to store them [default: the file's name without its extension]
-    #[arg(long, value_name = "NAME", value_parser = run_name)]
-    pub(crate) save: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    pub(crate) save: Option<RunName>,
 
     /// Show what is in them and store nothing
     #[arg(long)]
@@ -405,19 +406,6 @@ fn comparison_format(name: &str) -> Result<&'static report::ComparisonFormat, St
             report::COMPARISON_FORMATS.iter().map(|format| format.name).collect();
         format!("there are: {}", names.join(", "))
     })
-}
-
-/// The name of a stored run: nothing that could be taken for a target, an option or one of several runs of that name.
-fn run_name(name: &str) -> Result<String, String> {
-    if name.is_empty() || name.len() > 200 {
-        return Err("a name has 1 to 200 characters".into());
-    }
-    if name.starts_with('-') || name.contains([':', '@', '#']) || name.contains(char::is_control) {
-        return Err(
-            "a name has no ':', '@', '#' or control characters and begins with no '-'".into()
-        );
-    }
-    Ok(name.to_owned())
 }
 
 fn page_format(name: String) -> reproduce::Format {

@@ -33,6 +33,11 @@ impl Bound {
 }
 
 impl Counts {
+    /// Exactly these.
+    pub(crate) fn of(counts: impl IntoIterator<Item = usize>) -> Counts {
+        Counts(counts.into_iter().map(|tasks| Item::One(Bound::Tasks(tasks))).collect())
+    }
+
     /// The counts on a machine with `cpus` usable CPUs, ascending, each once.
     ///
     /// # Errors

@@ -1,16 +1,25 @@
 //! The `vfscale` program: arguments → plan → run → show.
 //!
-//! Exit codes: 0 done, 2 usage, 3 the run failed, 4 refused by the preflight, 130 interrupted.
+//! Exit codes: 0 done, 1 a regression was found, 2 usage, 3 the run failed, 4 refused by the preflight, 130 interrupted.
 
 mod args;
+mod check;
 mod clean;
+mod compare;
+mod config;
 mod counts;
 mod doctor;
+mod export;
+mod history;
+mod import;
 mod list;
+mod measure;
 mod output;
+mod power;
 mod progress;
 mod reproduce;
 mod run;
+mod runs;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -24,6 +33,8 @@ static ALLOCATOR: machine::sim::Allocator = machine::sim::Allocator;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exit {
     Done = 0,
+    /// A comparison came out as --fail-on does not want it.
+    Regression = 1,
     Usage = 2,
     Failed = 3,
     Refused = 4,
@@ -43,6 +54,12 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let exit = match cli.command {
         Command::Run(args) => run::run(&args, began),
+        Command::Compare(args) => compare::compare(&args, began),
+        Command::Check(args) => check::check(&args, began),
+        Command::Power(args) => power::power(&args, began),
+        Command::History(args) => history::history(&args),
+        Command::Import(args) => import::import(&args),
+        Command::Export(args) => export::export(&args),
         Command::List(args) => list::list(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Doctor(args) => doctor::doctor(&args),

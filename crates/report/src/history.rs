@@ -87,9 +87,7 @@ fn row(run: &HistoryRun, against: Option<f64>, changed: Option<f64>) -> Vec<Stri
         },
         half.map_or(NONE.to_owned(), |half| finite(half / run.value * 100.0, 2)),
         against.map_or(NONE.to_owned(), |share| format!("{:+.1}", share * 100.0)),
-        changed.map_or(String::new(), |change| {
-            if change > 0.0 { "up" } else { "down" }.to_owned()
-        }),
+        changed.map_or(String::new(), |change| if change > 0.0 { "up" } else { "down" }.to_owned()),
     ]
 }
 

@@ -1,0 +1,82 @@
+//! `vfscale check`: measures again what a stored run measured and says whether it has changed. For CI.
+
+use crate::Exit;
+use crate::args::{CheckArgs, FailOn, MeasureArgs, Usage};
+use crate::compare::{end, show};
+use crate::counts::Counts;
+use crate::measure::{self, Done};
+use crate::output::Output;
+use crate::runs::{self, Runs};
+use compare::Question;
+use harness::{CurveRequest, Sides, Target};
+use results::{Curve, Pairing, Run};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::time::{Duration, Instant};
+use vfs_api::TaskMode;
+
+/// Loads, measures, compares, shows.
+pub(crate) fn check(args: &CheckArgs, began: Instant) -> anyhow::Result<Exit> {
+    let destination = Output::new(args.verdict.output.as_deref())?;
+    let mut keep = Runs::to_keep(&args.store, args.save.as_ref())?;
+    let (label, mut stored) = runs::load(&args.store, OsStr::new(&args.against))?;
+    if !args.workloads.is_empty() {
+        let wanted = |curve: &Curve| args.workloads.iter().any(|info| info.name == curve.workload);
+        stored.curves.retain(wanted);
+    }
+    if stored.curves.is_empty() {
+        return Err(Usage(format!("{label} has no curve of these workloads")).into());
+    }
+    let curves: Vec<CurveRequest> =
+        stored.curves.iter().map(|curve| again(curve, args)).collect::<Result<_, _>>()?;
+    let how = as_before(&args.measure, &stored);
+    let Some(Done { run, left }) = measure::measure(&how, curves, Sides::One, false, began)? else {
+        return Ok(Exit::Interrupted);
+    };
+    let bound = args.measure.precision.unwrap_or(compare::BOUND);
+    let labels = [label, "now".to_owned()];
+    let command = measure::command();
+    let question = Question { pairing: Pairing::Stored, labels, bound, command };
+    let comparison = compare::compare(question, stored, run);
+    show(&comparison, &args.verdict, &destination)?;
+    keep.save("", &comparison.after)?;
+    end(&comparison, Some(args.verdict.fail_on.unwrap_or(FailOn::Slower)), left)
+}
+
+/// The curve, to be measured now.
+fn again(curve: &Curve, args: &CheckArgs) -> Result<CurveRequest, Usage> {
+    let cannot = |why: String| {
+        Usage(format!("cannot measure {} on {} again: {why}", curve.workload, curve.target))
+    };
+    let workload = workloads::find(&curve.workload).ok_or_else(|| {
+        cannot("there is no such workload; compare two stored runs instead".into())
+    })?;
+    let target = match &args.target {
+        Some(target) => target.clone(),
+        None => Target::parse(OsStr::new(&curve.target))
+            .map_err(|error| cannot(format!("{error}; say where with --on")))?,
+    };
+    let mode = match curve.mode.as_str() {
+        "thread" => TaskMode::Thread,
+        _ => TaskMode::Process,
+    };
+    measure::has_mode(workload, mode)?;
+    Ok(CurveRequest::new(workload, target, mode))
+}
+
+/// As the stored run was measured, where the command line says nothing else.
+fn as_before(args: &MeasureArgs, stored: &Run) -> MeasureArgs {
+    let counts: BTreeSet<usize> = stored
+        .curves
+        .iter()
+        .flat_map(|curve| &curve.points)
+        .map(|point| point.tasks as usize)
+        .collect();
+    let slice = Duration::try_from_secs_f64(stored.plan.slice_s).ok().filter(|s| !s.is_zero());
+    MeasureArgs {
+        tasks: args.tasks.clone().or_else(|| (!counts.is_empty()).then(|| Counts::of(counts))),
+        pin: args.pin.or_else(|| stored.plan.pin.parse().ok()),
+        slice: args.slice.or(slice),
+        ..args.clone()
+    }
+}

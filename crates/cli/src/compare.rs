@@ -1,0 +1,208 @@
+//! `vfscale compare`: two targets side by side, one target in two states, or two stored runs.
+
+use crate::Exit;
+use crate::args::{CompareArgs, FailOn, Usage, VerdictArgs};
+use crate::measure::{self, Done};
+use crate::output::Output;
+use crate::runs::{self, Runs};
+use compare::Question;
+use harness::{CurveRequest, KINDS, Sides, Switch, Target};
+use results::{Comparison, Pairing, Run, Verdict};
+use std::ffi::OsStr;
+use std::time::Instant;
+use vfs_api::Info;
+
+/// Measures or loads, compares, shows.
+pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit> {
+    let destination = Output::new(args.verdict.output.as_deref())?;
+    let bound = args.measure.precision.unwrap_or(compare::BOUND);
+    let (comparison, left) = match words(args)? {
+        Words::Targets { sides, labels, workloads } => {
+            let [before, after] = &*sides;
+            let mut keep = Runs::to_keep(&args.store, args.save.as_ref())?;
+            let switch = switch(args);
+            let curves = curves(args, &workloads, [before, after])?;
+            let measured =
+                measure::measure(&args.measure, curves, Sides::Two { switch }, false, began)?;
+            let Some(Done { run, left }) = measured else { return Ok(Exit::Interrupted) };
+            let (before, after) = split(run);
+            let question = Question {
+                pairing: Pairing::Interleaved,
+                labels,
+                bound,
+                command: measure::command(),
+            };
+            let comparison = compare::compare(question, before, after);
+            show(&comparison, &args.verdict, &destination)?;
+            keep.save("-before", &comparison.before)?;
+            keep.save("-after", &comparison.after)?;
+            (comparison, left)
+        }
+        Words::Stored { names, workloads } => {
+            if args.save.is_some() {
+                return Err(Usage("--save: these runs are stored already".into()).into());
+            }
+            let [before, after] = names;
+            let (before, after) =
+                (runs::load(&args.store, before)?, runs::load(&args.store, after)?);
+            let labels = [before.0, after.0];
+            let [before, after] = [before.1, after.1].map(|run| only(run, &workloads));
+            let command = measure::command();
+            let question = Question { pairing: Pairing::Stored, labels, bound, command };
+            let comparison = compare::compare(question, before, after);
+            show(&comparison, &args.verdict, &destination)?;
+            (comparison, None)
+        }
+    };
+    end(&comparison, args.verdict.fail_on, left)
+}
+
+/// Writes the comparison where it was asked for.
+pub(crate) fn show(
+    comparison: &Comparison,
+    args: &VerdictArgs,
+    destination: &Output,
+) -> anyhow::Result<()> {
+    destination.write(|style| {
+        (args.format.render)(comparison, &report::Style { verbose: args.verbose, ..style })
+    })
+}
+
+/// The exit code that a comparison deserves.
+pub(crate) fn end(
+    comparison: &Comparison,
+    fail_on: Option<FailOn>,
+    left: Option<harness::Error>,
+) -> anyhow::Result<Exit> {
+    let found = |verdict: &Verdict| match (fail_on, verdict) {
+        (Some(FailOn::Slower | FailOn::Different), Verdict::Slower)
+        | (Some(FailOn::Faster | FailOn::Different), Verdict::Faster) => true,
+        (None | Some(_), _) => false,
+    };
+    let points = comparison.curves.iter().flat_map(|curve| &curve.points);
+    let regression = points.map(|point| &point.verdict).any(found);
+    match left {
+        Some(left) => Err(left.into()),
+        None if regression => Ok(Exit::Regression),
+        None if comparison.before.plan.partial || comparison.after.plan.partial => {
+            Ok(Exit::Interrupted)
+        }
+        None => Ok(Exit::Done),
+    }
+}
+
+/// What the words of the command line mean.
+enum Words<'a> {
+    Targets { sides: Box<[Target; 2]>, labels: [String; 2], workloads: Vec<&'static Info> },
+    Stored { names: [&'a OsStr; 2], workloads: Vec<&'static Info> },
+}
+
+fn words(args: &CompareArgs) -> anyhow::Result<Words<'_>> {
+    let words: Vec<&OsStr> = args.words.iter().map(AsRef::as_ref).collect();
+    let workloads = |words: &[&OsStr]| -> Result<Vec<&'static Info>, Usage> {
+        let workload = |word: &&OsStr| {
+            word.to_str().and_then(workloads::find).ok_or_else(|| {
+                Usage(format!(
+                    "'{}' is not a workload (see: vfscale list workloads)",
+                    word.display()
+                ))
+            })
+        };
+        words.iter().map(workload).collect()
+    };
+    let target = |word: &OsStr| Target::parse(word).map_err(|error| Usage(error.to_string()));
+    if let (Some(before), Some(after)) = (&args.before_cmd, &args.after_cmd) {
+        let [one, rest @ ..] = &words[..] else { unreachable!("clap asks for one word at least") };
+        let target = target(one)?;
+        if rest.first().is_some_and(|word| is_target(word)) {
+            let what =
+                "with --before-cmd and --after-cmd there is one target, measured in two states";
+            return Err(Usage(what.into()).into());
+        }
+        return Ok(Words::Targets {
+            sides: Box::new([target.clone(), target]),
+            labels: [before.clone(), after.clone()],
+            workloads: workloads(rest)?,
+        });
+    }
+    let [before, after, rest @ ..] = &words[..] else {
+        let what = "compare needs two sides: two targets (dir:/mnt/a dir:/mnt/b), two stored runs, or one target with \
+                    --before-cmd and --after-cmd";
+        return Err(Usage(what.into()).into());
+    };
+    match (is_target(before), is_target(after)) {
+        (true, true) => {
+            let sides = [target(before)?, target(after)?];
+            let simulated = sides.each_ref().map(|side| matches!(side, Target::Sim { .. }));
+            if simulated[0] != simulated[1] {
+                let what = "a simulated target can only be compared with another simulated one: its time is virtual";
+                return Err(Usage(what.into()).into());
+            }
+            let labels = sides.each_ref().map(ToString::to_string);
+            Ok(Words::Targets { sides: Box::new(sides), labels, workloads: workloads(rest)? })
+        }
+        (false, false) => {
+            Ok(Words::Stored { names: [*before, *after], workloads: workloads(rest)? })
+        }
+        _ => {
+            let what = "one side is a target and the other one is not; to measure now and compare with a stored run, use: \
+                        vfscale check --against NAME";
+            Err(Usage(what.into()).into())
+        }
+    }
+}
+
+/// Whether it is written as a target, right or wrong.
+fn is_target(word: &OsStr) -> bool {
+    let word = word.to_string_lossy();
+    word.split_once(':').is_some_and(|(kind, _)| KINDS.iter().any(|known| known.name == kind))
+}
+
+fn switch(args: &CompareArgs) -> Option<Switch> {
+    let (before, after) = (args.before_cmd.clone()?, args.after_cmd.clone()?);
+    Some(Switch { before, after })
+}
+
+/// workload × mode on the first side, then the same on the second.
+fn curves(
+    args: &CompareArgs,
+    asked: &[&'static Info],
+    sides: [&Target; 2],
+) -> anyhow::Result<Vec<CurveRequest>> {
+    let mut curves = Vec::new();
+    for target in sides {
+        let mut seen = Vec::new();
+        for workload in measure::workloads(asked) {
+            for mode in measure::modes(&args.measure) {
+                measure::has_mode(workload, mode)?;
+                if !seen.contains(&(workload.name, mode)) {
+                    seen.push((workload.name, mode));
+                    curves.push(CurveRequest::new(workload, target.clone(), mode));
+                }
+            }
+        }
+    }
+    Ok(curves)
+}
+
+/// One run of both sides as two runs of one side each.
+pub(crate) fn split(mut run: Run) -> (Run, Run) {
+    let after = run.curves.split_off(run.curves.len() / 2);
+    let side = |curves: Vec<results::Curve>, run: &Run| {
+        let mut side = Run { curves, ..run.clone() };
+        let targets: Vec<&str> = side.curves.iter().map(|curve| curve.target.as_str()).collect();
+        side.host.fs.retain(|mount| targets.contains(&mount.target.as_str()));
+        side
+    };
+    let before = side(std::mem::take(&mut run.curves), &run);
+    let after = side(after, &run);
+    (before, after)
+}
+
+/// Of a stored run only these workloads, if any are named.
+fn only(mut run: Run, workloads: &[&'static Info]) -> Run {
+    if !workloads.is_empty() {
+        run.curves.retain(|curve| workloads.iter().any(|info| info.name == curve.workload));
+    }
+    run
+}

@@ -1,0 +1,125 @@
+//! From arguments to a measured run: the same way for every command that measures.
+
+use crate::args::{MeasureArgs, Usage};
+use crate::counts::default_counts;
+use crate::output;
+use crate::progress::Bar;
+use anyhow::Context;
+use harness::machine::affinity;
+use harness::machine::topology::Pin;
+use harness::{CurveRequest, Interrupt, Measured, Plan, Request, Sides};
+use results::Run;
+use std::time::{Instant, SystemTime};
+use vfs_api::{Info, TaskMode};
+
+/// What a run gave.
+pub(crate) struct Done {
+    /// The record.
+    pub(crate) run: Run,
+    /// What could not be removed or put back.
+    pub(crate) left: Option<harness::Error>,
+}
+
+/// Measures `curves`. None if it was interrupted before the first round; the user has been told.
+///
+/// # Errors
+/// What [`Plan::new`] and [`harness::run`] say.
+pub(crate) fn measure(
+    args: &MeasureArgs,
+    curves: Vec<CurveRequest>,
+    sides: Sides,
+    locks: bool,
+    began: Instant,
+) -> anyhow::Result<Option<Done>> {
+    let request = request(args, curves, sides, locks, began)?;
+    let seed = request.seed;
+    let interrupt = Interrupt::listen().context("cannot listen to signals")?;
+    let plan = Plan::new(request)?;
+    output::tell(&plan.to_string());
+    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let mut bar = Bar::new();
+    let measured = harness::run(&plan, &interrupt, &mut |progress| bar.show(progress));
+    bar.clear();
+    let Measured { curves, plan: done, warnings, left } = measured?;
+    if done.rounds == 0 {
+        output::tell(
+            "vfscale: interrupted before the first round was complete: there is nothing to show",
+        );
+        return left.map_or(Ok(None), |left| Err(left.into()));
+    }
+    let run = Run {
+        schema: Run::SCHEMA.into(),
+        vfscale: env!("CARGO_PKG_VERSION").into(),
+        command: command(),
+        started,
+        seed,
+        plan: done,
+        host: plan.host,
+        curves,
+        warnings,
+        import: None,
+    };
+    Ok(Some(Done { run, left }))
+}
+
+/// argv.
+pub(crate) fn command() -> Vec<String> {
+    std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect()
+}
+
+fn request(
+    args: &MeasureArgs,
+    curves: Vec<CurveRequest>,
+    sides: Sides,
+    locks: bool,
+    began: Instant,
+) -> anyhow::Result<Request> {
+    let usable = affinity::usable().context("cannot read the CPU affinity")?.len();
+    // Of the smallest machine, where several are asked for.
+    let cpus = curves.iter().map(|curve| curve.target.cpus(usable)).min().unwrap_or(usable);
+    let tasks = match &args.tasks {
+        Some(counts) => counts.resolve(cpus).map_err(Usage)?,
+        None => default_counts(cpus),
+    };
+    if args.slice.is_some_and(|slice| slice > args.time) && args.rounds.is_none() {
+        let what = "--slice is longer than --time, the budget of the whole command";
+        return Err(Usage(what.into()).into());
+    }
+    Ok(Request {
+        curves,
+        tasks,
+        pin: args.pin.unwrap_or(Pin::Cores),
+        time: args.time,
+        slice: args.slice,
+        precision: args.precision,
+        rounds: args.rounds,
+        sides,
+        locks,
+        seed: args.seed.unwrap_or_else(|| fastrand::u64(..)),
+        began,
+    })
+}
+
+/// The workloads that were asked for, or the default one.
+pub(crate) fn workloads(asked: &[&'static Info]) -> Vec<&'static Info> {
+    if asked.is_empty() { vec![&workloads::ALL[0]] } else { asked.to_vec() }
+}
+
+/// The modes that were asked for, or the default one.
+pub(crate) fn modes(args: &MeasureArgs) -> Vec<TaskMode> {
+    match args.mode.is_empty() {
+        true => vec![TaskMode::Process],
+        false => args.mode.iter().map(|mode| TaskMode::from(*mode)).collect(),
+    }
+}
+
+/// A workload has the mode.
+///
+/// # Errors
+/// It has not.
+pub(crate) fn has_mode(workload: &Info, mode: TaskMode) -> Result<(), Usage> {
+    match workload.modes.contains(&mode) {
+        true => Ok(()),
+        false => Err(Usage(format!("{} has no {mode} mode", workload.name))),
+    }
+}
