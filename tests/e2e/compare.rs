@@ -297,7 +297,9 @@ fn power_says_what_can_be_seen() {
     assert_eq!(points.len(), 2);
     for point in points {
         assert_eq!(point["rounds"], 40);
-        let sees = point["sees"].as_array().expect("forty rounds can tell");
+        let sees = point["sees"].as_array().expect("a list");
+        // On a machine that is busy with other things forty rounds may be worth less than six.
+        assert_eq!(sees.is_empty(), point["why_not"].is_string(), "{point}");
         let found = sees.iter().map(|s| s["found_90"].as_f64().expect("a share"));
         let found: Vec<f64> = found.collect();
         assert!(found.windows(2).all(|pair| pair[0] > pair[1]), "{found:?}");
