@@ -31,7 +31,7 @@ impl<P: Platform> Mount<P> {
         self.writers.want(cx)
     }
 
-    /// Ends to write on it (mnt_drop_write).
+    /// Ends to write on it within the call that began (mnt_drop_write).
     #[inline]
     pub fn drop_write(&self, cx: Cx<'_, P>) {
         // By the trait's name: a Box has a destructor of the same name.

@@ -59,7 +59,7 @@ impl<P: Platform> Kernel<P> {
     /// The inode lost its last name: it is an orphan until nobody uses it any more. Under the directory's lock.
     pub(super) fn now_nameless(&self, cx: Cx<'_, P>, inode: &Inode<P>) {
         let sb = self.sb();
-        // Relaxed: a remount that must see it sums up under the same lock order as `set_readonly` has; see `remount_super`.
+        // AcqRel: a remount looks when no writer is left, and this is done as one (`remount_super`).
         sb.remove_count.fetch_add(1, AcqRel);
         let size = inode.data.with(|data| data.len() as u64);
         let handle = sb.orphans.disk().start(cx);

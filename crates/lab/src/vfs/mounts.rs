@@ -3,9 +3,14 @@
 use super::names::PATH_MAX;
 use super::{Kernel, Task};
 use crate::path_walk::Path;
+use crate::write_count::{Access, Busy};
 use machine::{Cx, Platform, Word};
 use std::sync::atomic::Ordering::Acquire;
 use vfs_api::Errno;
+
+fn access(readonly: bool, busy: Busy<'_>) -> Access<'_> {
+    if readonly { Access::ReadOnly(busy) } else { Access::Writable }
+}
 
 impl<P: Platform> Task<P> {
     /// Walks, runs `f` under the namespace semaphore, lets go.
@@ -66,8 +71,8 @@ impl<P: Platform> Task<P> {
             kernel.expect_mount_root(at)?;
             // SAFETY: mounts live as long as the kernel.
             let mount = unsafe { at.mount.get() };
-            let has_writer = || kernel.has_writer(cx, Some(at));
-            mount.writers.set_readonly(cx, readonly, &has_writer)?;
+            let has_writer = &|| kernel.has_writer(cx, Some(at));
+            mount.writers.set(access(readonly, Busy { has_writer, ..Busy::NOTHING }))?;
             mount.refs.remounted(cx);
             Ok(())
         })
@@ -84,7 +89,7 @@ impl<P: Platform> Task<P> {
             // SAFETY: mounts live as long as the kernel.
             let mount = unsafe { at.mount.get() };
             // No writer of the super block is no writer of the mount.
-            mount.writers.set_readonly(cx, readonly, &|| false)?;
+            mount.writers.set(access(readonly, Busy::NOTHING))?;
             mount.refs.remounted(cx);
             Ok(())
         })
@@ -143,23 +148,13 @@ impl<P: Platform> Kernel<P> {
     /// Makes the super block read-only or writable (reconfigure_super). Under the namespace semaphore.
     fn remount_super(&self, cx: Cx<'_, P>, readonly: bool) -> Result<(), Errno> {
         let sb = self.sb();
-        if !readonly {
-            return sb.writers.set_readonly(cx, false, &|| false);
-        }
-        if sb.writers.is_readonly() {
+        if readonly && sb.writers.is_readonly() {
             return Ok(());
         }
-        // Acquire: pairs with whoever removed the last name (its writer count is still up, or this sees it).
-        let nameless = || sb.remove_count.load(Acquire) > 0;
-        if nameless() {
-            return Err(Errno::BUSY);
-        }
-        sb.writers.set_readonly(cx, true, &|| self.has_writer(cx, None))?;
-        if nameless() {
-            sb.writers.set_readonly(cx, false, &|| false)?;
-            return Err(Errno::BUSY);
-        }
-        Ok(())
+        let has_writer = &|| self.has_writer(cx, None);
+        // Acquire: pairs with whoever removed the last name, and did so as a writer.
+        let otherwise = &|| sb.remove_count.load(Acquire) > 0;
+        sb.writers.set(access(readonly, Busy { has_writer, otherwise }))
     }
 
     /// Whether a file is open for writing, on one mount or on any.
@@ -203,7 +198,7 @@ impl<P: Platform> Kernel<P> {
         let object = unsafe { mount.get() };
         if old.writers.is_readonly() {
             // A bind mount begins with the flags of the mount it is made from. Nobody can write on it yet.
-            object.writers.set_readonly(cx, true, &|| false)?;
+            object.writers.set(Access::ReadOnly(Busy::NOTHING))?;
         }
         object.refs.attach(cx);
         self.tree.attach(at, mount);

@@ -12,7 +12,7 @@ use crate::path_walk::rcu_walk::Lockrefs;
 use crate::path_walk::seeded;
 use crate::path_walk::tree::{Discipline, Tree};
 use crate::path_walk::{Dentry, FsStruct, MountTree, Path, PathWalk};
-use crate::write_count::MountWriters;
+use crate::write_count::{Access, MountWriters};
 use machine::sync::{Rcu, SpinLock, WordSpin};
 use machine::{Cpu, Cx, POwned, Platform, Real, SpinKind, Word};
 use std::alloc::Layout;
@@ -104,12 +104,7 @@ impl<P: Platform> MountWriters<P> for NoWriters {
         Ok(())
     }
     fn drop(&self, _cx: Cx<'_, P>) {}
-    fn set_readonly(
-        &self,
-        _cx: Cx<'_, P>,
-        _readonly: bool,
-        _has_writer: &dyn Fn() -> bool,
-    ) -> Result<(), Errno> {
+    fn set(&self, _to: Access<'_>) -> Result<(), Errno> {
         Err(Errno::BUSY)
     }
     fn is_readonly(&self) -> bool {
