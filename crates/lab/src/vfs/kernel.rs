@@ -174,6 +174,7 @@ impl<P: Platform> Kernel<P> {
                 root,
                 refs: self.mount_refs.mount(),
                 writers: std::sync::Arc::clone(&self.sb.writers).mount(),
+                leaving: P::U32::new(0),
             };
             let mount = POwned::new(mount);
             let raw = Raw::of(&*mount);

@@ -130,10 +130,9 @@ impl<P: Platform> Kernel<P> {
         if !unsafe { at.dentry.get() }.is_mount_point() {
             return at;
         }
-        let Some(top) = self.mounted_at(cx, at) else { return at };
+        let Some(top) = self.get_mounted_at(cx, at) else { return at };
         // SAFETY: mounts live as long as the kernel.
         let mount = unsafe { top.get() };
-        mount.refs.get(cx);
         // SAFETY: a mount holds its root.
         self.walk.get(cx, unsafe { mount.root.get() });
         self.put_path(cx, at);
@@ -213,15 +212,11 @@ impl<P: Platform> Kernel<P> {
         if self.tree.has_children(at.mount) || mount.refs.references() > 0 {
             return Err(Errno::BUSY);
         }
-        let place = self.tree.detach(cx, at.mount).expect("an attached mount is in the tree");
-        // A walk that found the mount just before may still be about to take its reference. In Linux both happen under one hold of
-        // vfsmount_lock, or the walk looks at mount_lock's sequence again. Here it has got there when this is over; then the
-        // mount goes back, and only who came by meanwhile has not found it.
-        cx.rcu.synchronize(cx);
-        if !mount.refs.detach(cx) {
-            self.tree.attach(place, at.mount);
+        let mut place = None;
+        if !mount.leave(cx, &mut || place = self.tree.detach(cx, at.mount)) {
             return Err(Errno::BUSY);
         }
+        let place = place.expect("an attached mount is in the tree");
         if !self.tree.is_mounted_on(place.dentry) {
             // SAFETY: the tree's reference is dropped below.
             unsafe { place.dentry.get() }.set_mount_point(false);

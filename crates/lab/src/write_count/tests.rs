@@ -1,13 +1,12 @@
 //! What every design must do.
 
 mod models;
-mod platforms;
 
 use super::*;
 use crate::design::Env;
 use machine::sync::Rcu;
+use machine::testing::Tally;
 use machine::{Cpu, Plain, Real, SpinKind, Word};
-use platforms::Balanced;
 use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -290,18 +289,18 @@ fn counters_that_drift_apart_still_add_up() {
 #[test]
 fn all_memory_is_given_back() {
     for name in names() {
-        let before = platforms::balance();
-        let world = World::<Balanced>::named(name, 2);
+        let before = Tally::bytes();
+        let world = World::<Tally>::named(name, 2);
         world.want(0, 0).expect("it is writable");
         world.want(1, 1).expect("it is writable");
         world.drop(1, 0);
         world.drop(1, 1);
         assert_eq!(world.sb_readonly(true), Ok(()), "{name}");
         let sb = Arc::downgrade(&world.sb);
-        assert!(platforms::balance() > before, "{name}: it allocates from the platform");
+        assert!(Tally::bytes() > before, "{name}: it allocates from the platform");
         drop(world);
         assert!(sb.upgrade().is_none(), "{name}");
-        assert_eq!(platforms::balance(), before, "{name}");
+        assert_eq!(Tally::bytes(), before, "{name}");
     }
 }
 

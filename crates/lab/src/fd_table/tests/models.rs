@@ -4,7 +4,7 @@ use super::model_platform::Model;
 use super::{Kernel, Make, all};
 use crate::fd_table::kref::Kref;
 use crate::fd_table::typesafe::{ACQUIRE, MARK, SLOT, TABLE, Typesafe};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use machine::testing::{found, model};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -16,9 +16,7 @@ fn explore(scene: Scene, make: Make<Model>) {
 }
 
 fn explore_to(preemptions: usize, scene: Scene, make: Make<Model>) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.check(move || scene(make));
+    model(preemptions, move || scene(make));
 }
 
 fn kernel(make: Make<Model>, first: usize, limit: usize) -> Arc<Kernel<Model>> {
@@ -211,8 +209,7 @@ fn typesafe_keeps_what_a_late_look_up_is_left_with() {
 /// The model must fail with the design that has the bug. (That it passes without is above.)
 #[track_caller]
 fn finds(scene: Scene, bug: Make<Model>) {
-    let found = catch_unwind(AssertUnwindSafe(|| explore(scene, bug)));
-    assert!(found.is_err(), "the seeded bug was not found");
+    assert!(found(3, move || scene(bug)), "the seeded bug was not found");
 }
 
 #[test]

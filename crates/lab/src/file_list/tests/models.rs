@@ -8,6 +8,7 @@ use crate::design::Env;
 use crate::write_count::{self, Access, Busy, MountWriters};
 use loom::thread;
 use machine::Loom;
+use machine::testing::model;
 use std::sync::Arc;
 
 type Make = fn(&Env) -> Box<dyn FileListDesign<Loom>>;
@@ -24,9 +25,7 @@ fn shortest<S: Steps>(env: &Env) -> Box<dyn FileListDesign<Loom>> {
 
 /// Explores `body`, which runs with a fresh world of two CPUs (three for a third task).
 fn explore(make: Make, cpus: usize, files: usize, body: fn(Arc<World<Loom>>)) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(if cpus == 2 { 3 } else { 2 });
-    builder.check(move || {
+    model(if cpus == 2 { 3 } else { 2 }, move || {
         let env = env(cpus);
         body(Arc::new(World::new(&*make(&env), &env, files)));
     });

@@ -3,23 +3,15 @@
 //! Writers write a cell of their CPU's, and who has made a mount read-only reads them all: loom reports a writer on a read-only
 //! mount, and missing order, as a race.
 
-use super::platforms::{UNFENCED, Unfenced};
 use super::{World, names};
 use crate::design::Env;
 use crate::write_count::{WriteCountDesign, percpu_hold};
 use loom::sync::atomic::AtomicU32;
+use machine::testing::{self, Unfenced, found, model};
 use machine::{Loom, Platform, SpinKind};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use vfs_api::Errno;
-
-/// Every interleaving with at most 3 preemptions, with 3 threads at most 2.
-fn model(threads: usize, scene: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(if threads > 2 { 2 } else { 3 });
-    builder.check(scene);
-}
 
 fn each(
     designs: impl Iterator<Item = &'static str>,
@@ -28,7 +20,8 @@ fn each(
     scene: impl Fn(&str, Arc<World<Loom>>) + Send + Sync + Copy + 'static,
 ) {
     for name in designs {
-        model(threads, move || scene(name, Arc::new(World::named(name, mounts))));
+        let preemptions = if threads > 2 { 2 } else { 3 };
+        model(preemptions, move || scene(name, Arc::new(World::named(name, mounts))));
     }
 }
 
@@ -43,8 +36,7 @@ fn spawn<P: Platform, R: Send + 'static>(
     f: impl FnOnce(&World<P>) -> R + Send + 'static,
 ) -> loom::thread::JoinHandle<R> {
     let world = Arc::clone(world);
-    let builder = loom::thread::Builder::new().name(UNFENCED.to_owned());
-    builder.spawn(move || f(&world)).expect("loom allows so many threads")
+    testing::spawn(move || f(&world))
 }
 
 /// Opens, writes, closes. Whether it could.
@@ -238,7 +230,7 @@ fn a_remount_sees_every_file_without_a_name() {
 fn seeded_bug_no_second_look_for_files_without_a_name() {
     for name in names() {
         assert!(
-            found(move || {
+            found(2, move || {
                 let world = Arc::new(World::<Loom>::named(name, 1));
                 unlink_against_remount(&world, |world, nameless| {
                     // Before anybody is held, and not again.
@@ -287,23 +279,12 @@ fn one_flag_takes_over_from_the_other_under_a_writer() {
     }
 }
 
-/// Whether loom finds something wrong with the scene: a race or a failed assertion.
-fn found(scene: impl Fn() + Send + Sync + 'static) -> bool {
-    let Err(panic) = catch_unwind(AssertUnwindSafe(|| model(2, scene))) else {
-        return false;
-    };
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
-    assert!(!text.contains("exceeded maximum number of branches"), "{text}");
-    true
-}
-
 #[test]
 fn seeded_bug_no_fence_in_want() {
     for whole in [false, true] {
         for name in ["none", "percpu_hold"] {
             assert!(
-                found(move || {
+                found(2, move || {
                     let world = Arc::new(World::<Unfenced>::named(name, 1));
                     writer_against_remount(name, &world, whole);
                 }),
@@ -317,7 +298,7 @@ fn seeded_bug_no_fence_in_want() {
 fn seeded_bug_hold_cleared_before_the_flag_is_set() {
     let env = Env { cpus: 2, spin: SpinKind::Queued };
     for (early, whole) in [(true, false), (true, true), (false, false), (false, true)] {
-        let found = found(move || {
+        let found = found(2, move || {
             let design: Box<dyn WriteCountDesign<Loom>> = percpu_hold::ordered(&env, early);
             writer_against_remount("percpu_hold", &Arc::new(World::new(&*design, 1)), whole);
         });
