@@ -106,9 +106,12 @@ impl<P: Platform> Kernel<P> {
         }
     }
 
-    /// Drops the inodes whose dentries went on the way of this call.
+    /// Releases the files and drops the inodes whose last references went on the way of this call, where nobody could be told.
     #[inline]
-    pub(super) fn reap(&self, cx: Cx<'_, P>) {
+    pub(super) fn end_call(&self, cx: Cx<'_, P>) {
+        while let Some(file) = self.fds.delayed(cx) {
+            self.release(cx, file);
+        }
         while let Some(inode) = self.walk.claim(cx) {
             self.put_inode(cx, inode);
         }
