@@ -4,11 +4,10 @@ use super::super::image::InodeImage;
 use super::super::node::OrphanNode;
 use super::faulty::{Fault, Faulty};
 use super::stress::check_image;
-use super::{ENV, cx, nodes, small_file, sorted};
+use super::{ENV, LockFreeFile, LockedFile, cx, nodes, small_file, sorted};
 use crate::orphan_list::Orphans;
 use crate::orphan_list::disk::{Disk, Geometry};
-use crate::orphan_list::file::{Atomic, LockFreeFile, Steps};
-use crate::orphan_list::file_spin::LockedFile;
+use crate::orphan_list::file::{Atomic, Steps};
 use crate::orphan_list::hashed::HashedList;
 use crate::orphan_list::journal::Mode;
 use crate::orphan_list::mutex::GlobalMutex;
@@ -30,7 +29,7 @@ const MAKERS: [(&str, Make); 5] = [
     ("reduced", || Box::new(ReducedList::new(Disk::new(&ENV, Geometry::list_only(INODES))))),
     ("hashed", || Box::new(HashedList::new(&ENV, INODES, 1))),
     ("file_spin", || {
-        Box::new(LockedFile::new(&ENV, small_file(INODES, 1, 1, Mode::LOCKLESS_ACCESS)))
+        Box::new(LockedFile::<Loom>::new(&ENV, small_file(INODES, 1, 1, Mode::LOCKLESS_ACCESS)))
     }),
     ("file", || file::<Atomic>(1)),
 ];
