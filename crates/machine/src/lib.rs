@@ -16,6 +16,8 @@ mod platform;
 mod real;
 pub mod sim;
 pub mod sync;
+#[cfg(feature = "loom")]
+pub mod testing;
 
 pub use accounting::{LockTag, LockTotals, take_totals};
 pub use alloc::POwned;

@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{in_time, model, spawn};
+use common::in_time;
 use machine::sync::{PerCpu, Slab};
+use machine::testing::{model, spawn};
 use machine::{Cpu, Loom, POwned, Plain, Real, Word};
 use std::collections::HashSet;
 use std::ptr::NonNull;

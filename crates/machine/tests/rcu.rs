@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Unfenced, cx, found, in_time, model, spawn};
+use common::{cx, in_time};
 use machine::sync::{Backlog, Rcu};
+use machine::testing::{Unfenced, found, model, spawn};
 use machine::{Cpu, Cx, Loom, Plain, Platform, PtrWord, Real};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Unfenced, found, in_time, model, spawn};
+use common::in_time;
 use machine::sync::SeqCount;
+use machine::testing::{Unfenced, found, model, spawn};
 use machine::{Loom, Platform, Real, Word};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

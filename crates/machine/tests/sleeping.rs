@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{cx, in_time, model, spawn};
+use common::{cx, in_time};
 use machine::sync::{Mutex, MutexKind, Rcu, RwSem};
+use machine::testing::{model, spawn};
 use machine::{Counted, Cpu, Cx, Loom, Plain, Platform, Real};
 use std::sync::Arc;
 

@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{in_time, model, spawn};
+use common::in_time;
 use machine::sync::{LgLock, RwSpin, Spin, SpinLock, WordSpin};
+use machine::testing::{model, spawn};
 use machine::{Counted, Cpu, Loom, Plain, Platform, RawSpin, Real, SpinKind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

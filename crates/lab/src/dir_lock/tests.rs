@@ -3,6 +3,7 @@
 use super::*;
 use crate::design::Env;
 use machine::sync::Rcu;
+use machine::testing::{found, model};
 use machine::{Counted, Cpu, Loom, Plain, Real, SpinKind};
 use proptest::prelude::*;
 use std::sync::atomic::Ordering::SeqCst;
@@ -239,16 +240,10 @@ fn readers_and_writers_never_mix() {
     }
 }
 
-fn model(scene: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2);
-    builder.check(scene);
-}
-
 #[test]
 fn loom_a_change_against_a_change() {
     for name in names() {
-        model(move || {
+        model(2, move || {
             let dir = Arc::new(Dir::<Loom>::new(name));
             let other = Arc::clone(&dir);
             let other = loom::thread::spawn(move || other.on(1, |cx| other.change(cx)));
@@ -262,7 +257,7 @@ fn loom_a_change_against_a_change() {
 #[test]
 fn loom_a_look_against_a_change() {
     for name in names() {
-        model(move || {
+        model(2, move || {
             let dir = Arc::new(Dir::<Loom>::new(name));
             let other = Arc::clone(&dir);
             let other = loom::thread::spawn(move || other.on(1, |cx| other.change(cx)));
@@ -279,21 +274,19 @@ fn loom_a_look_against_a_change() {
 /// Loom must see that nothing excludes two changes if one of them only shares.
 #[test]
 fn seeded_bug_a_change_under_the_shared_lock() {
-    let found = std::panic::catch_unwind(|| {
-        model(|| {
-            let dir = Arc::new(Dir::<Loom>::new("rwsem"));
-            let other = Arc::clone(&dir);
-            let other = loom::thread::spawn(move || {
-                other.on(1, |cx| {
-                    other.lock.lock_shared(cx);
-                    // SAFETY: loom runs one thread at a time and panics at the conflict, before the write.
-                    other.data.with_mut(|data| unsafe { *data += 1 });
-                    other.lock.unlock_shared(cx);
-                })
-            });
-            dir.on(0, |cx| dir.look(cx));
-            other.join().expect("no assertion failed");
+    let found = found(2, || {
+        let dir = Arc::new(Dir::<Loom>::new("rwsem"));
+        let other = Arc::clone(&dir);
+        let other = loom::thread::spawn(move || {
+            other.on(1, |cx| {
+                other.lock.lock_shared(cx);
+                // SAFETY: loom runs one thread at a time and panics at the conflict, before the write.
+                other.data.with_mut(|data| unsafe { *data += 1 });
+                other.lock.unlock_shared(cx);
+            })
         });
+        dir.on(0, |cx| dir.look(cx));
+        other.join().expect("no assertion failed");
     });
-    assert!(found.is_err());
+    assert!(found);
 }

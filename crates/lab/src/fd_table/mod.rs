@@ -77,8 +77,15 @@ pub trait FdDesign<P: Platform>: Send + Sync {
     /// Gives back a file whose last reference is gone.
     ///
     /// # Safety
-    /// [`FdTable::put`] or [`FdDesign::drop_ref`] has answered true for it, once; nobody else will free it.
+    /// [`FdTable::put`] or [`FdDesign::drop_ref`] has answered true for it, or [`FdDesign::delayed`] has answered it, once; nobody
+    /// else will free it.
     unsafe fn free(&self, cx: Cx<'_, P>, file: Raw<File<P>>);
+
+    /// A file whose last reference a look-up on this CPU was left with, where nobody could be told (delayed_fput): the caller takes
+    /// it apart and hands it to [`FdDesign::free`]. To be asked at the end of each call that looks descriptors up, until there is none.
+    fn delayed(&self, _cx: Cx<'_, P>) -> Option<Raw<File<P>>> {
+        None
+    }
 
     /// Files allocated and not given back. RCU callbacks that still hold some must have been drained.
     ///

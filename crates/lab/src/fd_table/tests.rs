@@ -139,12 +139,21 @@ impl<P: Platform> Kernel<P> {
 
     /// A call that looks a descriptor up; the file's stamp.
     fn look(&self, cpu: usize, fd: i32) -> Option<u64> {
-        let got = self.table.get(self.cx(cpu), fd)?;
-        let stamp = self.stamp(got.file);
-        if self.table.put(self.cx(cpu), got) {
-            self.take_apart(cpu, got.file);
-        }
-        Some(stamp)
+        let stamp = self.table.get(self.cx(cpu), fd).map(|got| {
+            let stamp = self.stamp(got.file);
+            if self.table.put(self.cx(cpu), got) {
+                self.take_apart(cpu, got.file);
+            }
+            stamp
+        });
+        self.end_call(cpu);
+        stamp
+    }
+
+    /// Takes apart what look-ups in this call were left with; how many files.
+    fn end_call(&self, cpu: usize) -> usize {
+        let delayed = || self.design.delayed(self.cx(cpu));
+        std::iter::from_fn(delayed).map(|file| self.take_apart(cpu, file)).count()
     }
 
     /// Ends the process and the kernel. All CPUs are offline and idle.

@@ -11,9 +11,8 @@
 //! written are the same.
 //!
 //! A look-up that starts over may find that the reference it drops has become the last one, and of a file that was never under
-//! the descriptor. The kernel closes it on the way back to user mode (task_work, delayed_fput). Here nobody would hear of it, so
-//! the table keeps it under a descriptor of its own, counted down from i32::MAX: `used` lists it and `remove` answers
-//! it, so that it is closed with the process at the latest.
+//! the descriptor. The kernel closes it on the way back to user mode (task_work, delayed_fput); so does the lab: it goes on a list of
+//! the CPU's, which is asked for it at the end of the call ([`FdDesign::delayed`]).
 //!
 //! Shared: no line in a look-up, but f_count twice if threads use one file. open and close write the line of file_lock and
 //! next_fd once each.
@@ -35,9 +34,10 @@ use super::files::Files;
 use super::{FdDesign, FdTable, Got};
 use crate::design::{DesignInfo, Env};
 use crate::object::{File, Raw};
-use machine::sync::SpinLock;
-use machine::{Cx, Platform, PtrWord, Word};
+use machine::sync::PerCpu;
+use machine::{Cpu, Cx, Plain, Platform, PtrWord};
 use std::ptr::null_mut;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use vfs_api::Errno;
 
@@ -70,7 +70,12 @@ impl Typesafe {
         env: &Env,
         first: usize,
     ) -> Box<dyn FdDesign<P>> {
-        Box::new(Design::<P, CHECKS> { files: Files::new(env), env: *env, first })
+        Box::new(Design::<P, CHECKS> {
+            files: Files::new(env),
+            late: Arc::new(Late::new(env.cpus)),
+            env: *env,
+            first,
+        })
     }
 }
 
@@ -85,6 +90,7 @@ pub(super) const MARK: u8 = 8;
 
 struct Design<P: Platform, const CHECKS: u8> {
     files: Files<P>,
+    late: Arc<Late<P>>,
     env: Env,
     first: usize,
 }
@@ -93,7 +99,7 @@ impl<P: Platform, const CHECKS: u8> FdDesign<P> for Design<P, CHECKS> {
     fn table(&self, limit: usize, shared: bool) -> Box<dyn FdTable<P>> {
         Box::new(TypesafeTable::<P, CHECKS> {
             files: FilesStruct::new(&self.env, self.first, limit, shared, true),
-            late: SpinLock::new(self.env.spin, "delayed_fput_list", Vec::new()),
+            late: Arc::clone(&self.late),
         })
     }
 
@@ -115,6 +121,10 @@ impl<P: Platform, const CHECKS: u8> FdDesign<P> for Design<P, CHECKS> {
         unsafe { self.files.free(cx, file) };
     }
 
+    fn delayed(&self, cx: Cx<'_, P>) -> Option<Raw<File<P>>> {
+        self.late.take(cx.cpu)
+    }
+
     unsafe fn in_use(&self) -> u64 {
         // SAFETY: the caller's promise.
         unsafe { self.files.in_use() }
@@ -123,8 +133,36 @@ impl<P: Platform, const CHECKS: u8> FdDesign<P> for Design<P, CHECKS> {
 
 struct TypesafeTable<P: Platform, const CHECKS: u8> {
     files: FilesStruct<P>,
-    /// Files that a look-up has got the last reference of.
-    late: SpinLock<P, Vec<Option<Raw<File<P>>>>>,
+    late: Arc<Late<P>>,
+}
+
+/// A CPU's files that were left over.
+type Leftover<P> = <P as Platform>::Cell<Vec<Raw<File<P>>>>;
+
+/// Files that look-ups were left with the last reference of, by CPU; dead, and nobody else knows of them.
+struct Late<P: Platform>(PerCpu<P, Leftover<P>>);
+
+impl<P: Platform> Late<P> {
+    fn new(cpus: usize) -> Self {
+        Late(PerCpu::new(cpus, |_| P::Cell::new(Vec::new())))
+    }
+
+    #[cold]
+    fn keep(&self, cpu: Cpu, file: Raw<File<P>>) {
+        // SAFETY: only the CPU itself touches its list, one call at a time.
+        self.0.get(cpu).with_mut(|late| unsafe { (*late).push(file) });
+    }
+
+    fn take(&self, cpu: Cpu) -> Option<Raw<File<P>>> {
+        let list = self.0.get(cpu);
+        // SAFETY: as in `keep`.
+        if list.with(|late| unsafe { (*late).is_empty() }) {
+            // As a rule; nothing is written.
+            return None;
+        }
+        // SAFETY: as in `keep`.
+        list.with_mut(|late| unsafe { (*late).pop() })
+    }
 }
 
 /// What a slot of an old table has if it was empty when it was copied. No file has this address.
@@ -144,21 +182,6 @@ fn move_slots<P: Platform, const CHECKS: u8>(from: &Fdtable<P>, to: &Fdtable<P>)
             found
         };
         to.store(found, Relaxed);
-    }
-}
-
-/// Number of a late file in the list, from its descriptor.
-fn late_number(fd: i32) -> usize {
-    fd.abs_diff(i32::MAX) as usize
-}
-
-impl<P: Platform, const CHECKS: u8> TypesafeTable<P, CHECKS> {
-    /// Keeps a file that was declared dead, alive with one reference.
-    #[cold]
-    fn keep(&self, file: Raw<File<P>>) {
-        // SAFETY: it stays a file. Release as in `Files::alloc`.
-        unsafe { file.get() }.count.store(file_ref::ONE, Release);
-        self.late.with(|late| late.push(Some(file)));
     }
 }
 
@@ -184,7 +207,7 @@ impl<P: Platform, const CHECKS: u8> FdTable<P> for TypesafeTable<P, CHECKS> {
         }
     }
 
-    fn get(&self, _cx: Cx<'_, P>, fd: i32) -> Option<Got<P>> {
+    fn get(&self, cx: Cx<'_, P>, fd: i32) -> Option<Got<P>> {
         let at = index(fd)?;
         loop {
             let table = self.files.table();
@@ -210,7 +233,7 @@ impl<P: Platform, const CHECKS: u8> FdTable<P> for TypesafeTable<P, CHECKS> {
                 return Some(Got { file, counted: true });
             }
             if file_ref::put::<P>(count) {
-                self.keep(file);
+                self.late.keep(cx.cpu, file);
             }
         }
     }
@@ -221,21 +244,10 @@ impl<P: Platform, const CHECKS: u8> FdTable<P> for TypesafeTable<P, CHECKS> {
     }
 
     fn remove(&self, _cx: Cx<'_, P>, fd: i32) -> Option<Raw<File<P>>> {
-        self.files.remove(fd).or_else(|| {
-            if index(fd)? < self.files.table().len() {
-                return None;
-            }
-            self.late.with(|late| late.get_mut(late_number(fd))?.take())
-        })
+        self.files.remove(fd)
     }
 
     fn used(&self) -> Vec<i32> {
-        let late = self.late.with(|late| {
-            let numbers = (0..late.len()).filter(|&number| late[number].is_some());
-            numbers.map(|number| i32::MAX - number as i32).rev().collect::<Vec<_>>()
-        });
-        let mut used = self.files.used();
-        used.extend(late);
-        used
+        self.files.used()
     }
 }

@@ -14,9 +14,8 @@
 //! What is different from the kernel: there the drain was `schedule_on_each_cpu`, which ran it on each CPU in turn (and in -rt
 //! dead-locked, or was called where sleeping is not allowed). Here the walker does it itself from where it runs. So slots are
 //! atomics, only the CPU itself fills them and counts them, and anybody may clear them, under the lock of the file that is in
-//! it. The switch to another task on each CPU was also a full barrier between an open and the walk; here both have a fence.
-//! The kernel's `s_barrier`, at which opens and closes waited for the end of a walk, is not there: the fences let a file that
-//! the walk missed be told by its opener, who looks at the read-only flag afterwards.
+//! it. The kernel's `s_barrier`, at which opens and closes waited for the end of a walk, is not there: a remount, for which it
+//! was made, holds newcomers by other means (the write_count design `none`).
 //!
 //! Shared: none by 14 of 15 opens and closes in the order of most programs: the own CPU's vector (two lines) and the file's own
 //! line. By the 15th, and by a file that stays open: the list's head and its neighbours' links and locks. Closing another
@@ -25,8 +24,7 @@
 //! so what is read of it under the lock may be Relaxed. A slot is filled with Release and read by a drain with Acquire, for the
 //! file's memory must be one that was made, lock included; it is cleared with Release, so that who finds it empty has seen the
 //! file get onto the list. A drain may find a file that has been closed and is another now: its memory stays a file's (the slab's
-//! promise), and under its lock the slot no longer holds it. Open {store slot; fence; read what the remount wrote} against
-//! remount {write; fence; read slot}: one of them sees the other.
+//! promise), and under its lock the slot no longer holds it.
 //! Source: Peter Zijlstra, "breaking the global file_list_lock", 2007-01 (mail 004), as in the -rt trees of 2.6.20 to 2.6.22.
 
 use super::steps::{AllSteps, Steps};
@@ -38,7 +36,7 @@ use machine::{Cx, POwned, Plain, Platform, PtrWord, Word};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// A per-CPU filevec and the lock_list (2007).
 pub struct FileVec;
@@ -163,10 +161,6 @@ impl<P: Platform, S: Steps, const N: usize> SbFiles<P> for Sb<P, S, N> {
             file.link.next.store(list::word(std::ptr::from_ref(slot)) | IN_VEC, Relaxed);
             slot.store(list::node(file), Release);
         });
-        if S::FENCES {
-            // Either a walk that goes on meanwhile sees the slot, or the caller will see what was written before that walk.
-            P::fence(SeqCst);
-        }
         let full = at + 1 == N;
         if full {
             vector.drain::<S>();
@@ -190,10 +184,6 @@ impl<P: Platform, S: Steps, const N: usize> SbFiles<P> for Sb<P, S, N> {
     }
 
     fn walk(&self, _cx: Cx<'_, P>, visit: &mut dyn FnMut(&File<P>) -> bool) -> bool {
-        if S::FENCES {
-            // The other side of the fence in `add`.
-            P::fence(SeqCst);
-        }
         self.vectors.iter().for_each(Vector::drain::<S>);
         // SAFETY: only files are on it.
         unsafe { lock_list::walk(&self.s_files, visit) };

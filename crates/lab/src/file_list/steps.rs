@@ -8,8 +8,6 @@ pub(super) trait Steps: Send + Sync + 'static {
     const CLOSE_UNDER_LOCK: bool = true;
     /// A drain links the file to the list before it clears the slot.
     const LINK_BEFORE_CLEAR: bool = true;
-    /// Open and walk each have a full barrier between what they write and what they read of the other.
-    const FENCES: bool = true;
 }
 
 /// Nothing left out.

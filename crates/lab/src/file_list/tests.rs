@@ -1,18 +1,17 @@
 //! What every design of the part must do.
 
 mod models;
-pub(crate) mod tally;
 
 use super::{DESIGNS, FileListDesign, SbFiles, make};
 use crate::design::Env;
 use crate::object::File;
 use machine::sync::Rcu;
+use machine::testing::Tally;
 use machine::{Counted, Cpu, Cx, LockTotals, Plain, Platform, Real, SpinKind, Word, take_totals};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
-use tally::Tally;
 
 pub(crate) fn env(cpus: usize) -> Env {
     Env { cpus, spin: SpinKind::Queued }
@@ -242,10 +241,10 @@ fn nothing_is_left_over() {
             let env = env(3);
             let design = make::<Tally>(info.name, &env).unwrap();
             let world = World::new(&*design, &env, 40);
-            assert_eq!(tally::live() > 1, info.name != "none");
+            assert_eq!(Tally::pieces() > 1, info.name != "none");
             (0..40).for_each(|at| world.open(at % 3, at));
             (0..40).for_each(|at| world.close(0, at));
         }
-        assert_eq!(tally::live(), 0, "{}", info.name);
+        assert_eq!(Tally::pieces(), 0, "{}", info.name);
     }
 }

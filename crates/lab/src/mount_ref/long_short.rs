@@ -100,10 +100,11 @@ impl<P: Platform> MountRef<P> for Count<P> {
         });
     }
 
-    fn detach(&self, cx: Cx<'_, P>) -> bool {
+    fn detach(&self, cx: Cx<'_, P>, unhash: &mut dyn FnMut()) -> bool {
         self.vfsmount_lock.with_global(|| {
             let alone = self.long.load(Relaxed) == 1 && self.short.sum() == 0;
             if alone {
+                unhash();
                 self.long.fetch_sub(1, Relaxed);
                 self.short.inc(cx.cpu);
             }

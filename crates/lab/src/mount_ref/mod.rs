@@ -14,9 +14,9 @@ pub trait MountRef<P: Platform>: Send + Sync {
     /// The mount is in the tree from now on (MNT_MOUNTED; a long-term reference). It takes over the caller's reference.
     fn attach(&self, cx: Cx<'_, P>);
 
-    /// Takes it out of the tree if nobody else holds a reference; then the caller holds the last one. False (EBUSY) if
-    /// somebody does.
-    fn detach(&self, cx: Cx<'_, P>) -> bool;
+    /// Takes it out of the tree by `unhash` if nobody else holds a reference; then the caller holds the last one. False (EBUSY)
+    /// if somebody does, and nothing has changed. Look-ups ([`MountRefDesign::protect_lookup`]) are before or after all of it.
+    fn detach(&self, cx: Cx<'_, P>, unhash: &mut dyn FnMut()) -> bool;
 
     /// The mount's flags were set anew (do_remount). A correct design does nothing.
     fn remounted(&self, cx: Cx<'_, P>);
@@ -30,8 +30,8 @@ pub trait MountRefDesign<P: Platform>: Send + Sync {
     /// The references of a new mount.
     fn mount(&self) -> Box<dyn MountRef<P>>;
 
-    /// Runs `f`, a look-up in the mount hash (path walk crosses a mount point), under what protects it: vfsmount_lock, one's own
-    /// CPU's part of it, or RCU alone.
+    /// Runs `f`, a look-up in the mount hash (path walk crosses a mount point), under what protects it: vfsmount_lock or one's own
+    /// CPU's part of it. A reference to what was found is taken in `f`, or under RCU alone (`Mount::legitimize`).
     fn protect_lookup(&self, cx: Cx<'_, P>, f: &mut dyn FnMut());
 }
 

@@ -109,10 +109,11 @@ impl<P: Platform, R: Rules> MountRef<P> for Count<P, R> {
         });
     }
 
-    fn detach(&self, _cx: Cx<'_, P>) -> bool {
+    fn detach(&self, _cx: Cx<'_, P>, unhash: &mut dyn FnMut()) -> bool {
         self.vfsmount_lock.with_global(|| {
             let alone = self.count.sum() == 1;
             if alone {
+                unhash();
                 self.state.in_tree.store(0, Relaxed);
                 self.state.flags.fetch_and(!MNT_MOUNTED, Relaxed);
             }

@@ -112,11 +112,12 @@ impl<P: Platform, R: Rules> MountRef<P> for Count<P, R> {
         self.vfsmount_lock.with(|| self.state.in_tree.store(1, Relaxed));
     }
 
-    fn detach(&self, _cx: Cx<'_, P>) -> bool {
+    fn detach(&self, _cx: Cx<'_, P>, unhash: &mut dyn FnMut()) -> bool {
         self.vfsmount_lock.with(|| {
             // Acquire: what the others did with their references is before whatever the caller does now.
             let alone = self.state.count.load(Acquire) == 1;
             if alone {
+                unhash();
                 self.state.in_tree.store(0, Relaxed);
             }
             alone

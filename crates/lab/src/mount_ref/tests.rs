@@ -5,8 +5,8 @@ mod models;
 use super::{DESIGNS, MountRef, MountRefDesign, make};
 use crate::design::Env;
 use crate::file_list::tests::env;
-use crate::file_list::tests::tally::{self, Tally};
 use machine::sync::Rcu;
+use machine::testing::Tally;
 use machine::{Counted, Cpu, Cx, Platform, Real, take_totals};
 use proptest::prelude::*;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
@@ -46,7 +46,10 @@ impl<P: Platform> World<P> {
     }
 
     fn detach(&self, cpu: usize) -> bool {
-        self.mount.detach(self.cx(cpu))
+        let mut unhashed = false;
+        let detached = self.mount.detach(self.cx(cpu), &mut || unhashed = true);
+        assert_eq!(detached, unhashed, "it leaves the tree if it is detached");
+        detached
     }
 }
 
@@ -220,9 +223,9 @@ fn nothing_is_left_over() {
     for info in DESIGNS {
         {
             let world = World::<Tally>::named(info.name, 3);
-            assert!(tally::live() > 1);
+            assert!(Tally::pieces() > 1);
             assert!(world.put(1));
         }
-        assert_eq!(tally::live(), 0, "{}", info.name);
+        assert_eq!(Tally::pieces(), 0, "{}", info.name);
     }
 }

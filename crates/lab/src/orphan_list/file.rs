@@ -14,21 +14,16 @@
 //!
 //! Source: 5.15, fs/ext4/orphan.c of 4a79a98c7b19. Journal as of 5.15.
 
-use super::disk::{Disk, ENTRIES_PER_BLOCK, Geometry, Handle, OrphanBlock};
-use super::journal::Mode;
-use super::node::OrphanNode;
-use super::orphan_file::{BlockInfos, DEFAULT_BLOCKS, recorded_in_file};
-use super::reduced::ReducedList;
-use super::{OrphanDesign, Orphans};
+use super::OrphanDesign;
+use super::disk::OrphanBlock;
+use super::orphan_file::{BlockInfos, Choice, FileDesign};
 use crate::design::{DesignInfo, Env};
-use machine::{Cpu, Cx, Platform, Word};
+use machine::{Cpu, Platform, Word};
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// The orphan file of 5.15.
-pub struct File {
-    env: Env,
-}
+pub struct File;
 
 impl File {
     /// What it is.
@@ -43,19 +38,7 @@ impl File {
 
     /// For a kernel like `env`.
     pub fn make<P: Platform>(env: &Env) -> Box<dyn OrphanDesign<P>> {
-        Box::new(File { env: *env })
-    }
-}
-
-impl<P: Platform> OrphanDesign<P> for File {
-    fn sb(&self, inodes: u32) -> Box<dyn Orphans<P>> {
-        let geometry = Geometry {
-            inodes,
-            orphan_blocks: DEFAULT_BLOCKS,
-            entries: ENTRIES_PER_BLOCK,
-            journal: Mode::LOCKLESS_ACCESS,
-        };
-        Box::new(LockFreeFile::<P>::new(&self.env, geometry))
+        Box::new(FileDesign::<LockFree<Atomic>>::new(env))
     }
 }
 
@@ -99,43 +82,22 @@ pub(super) struct Atomic;
 
 impl<P: Platform> Steps<P> for Atomic {}
 
-pub(super) struct LockFreeFile<P: Platform, S = Atomic> {
-    list: ReducedList<P>,
-    infos: BlockInfos<P>,
-    entries: usize,
-    steps: PhantomData<S>,
-}
+/// The choice without locks; `S` is [`Atomic`] but in tests.
+pub(super) struct LockFree<S>(PhantomData<S>);
 
-impl<P: Platform, S: Steps<P>> LockFreeFile<P, S> {
-    pub(super) fn new(env: &Env, geometry: Geometry) -> Self {
-        LockFreeFile {
-            list: ReducedList::new(Disk::new(env, geometry)),
-            infos: BlockInfos::new(geometry),
-            entries: geometry.entries,
-            steps: PhantomData,
-        }
+impl<P: Platform, S: Steps<P>> Choice<P> for LockFree<S> {
+    fn new(_env: &Env) -> Self {
+        LockFree(PhantomData)
     }
 
-    /// ext4_orphan_file_add; none if there is no room, or none was found in time.
-    fn file_add(&self, cpu: Cpu, handle: &Handle<'_, P>, ino: u32) -> Option<usize> {
-        let blocks = self.infos.blocks();
+    fn reserve(&self, infos: &BlockInfos<P>, cpu: Cpu) -> Option<usize> {
+        let blocks = infos.blocks();
         // A naive hash of the CPU.
         let start = cpu.0 * 13 % blocks;
-        let block = (start..blocks)
-            .chain(0..start)
-            .find(|&block| S::reserve(self.infos.free_entries(block)))?;
-        let access = handle.orphan_write_access(block);
-        let Some(at) = self.claim_in(access.0, ino) else {
-            // Relaxed: no entry was freed, only its reservation is given up.
-            self.infos.free_entries(block).fetch_add(1, Relaxed);
-            return None;
-        };
-        handle.dirty_orphan_block(&access);
-        Some(block * self.entries + at)
+        (start..blocks).chain(0..start).find(|&block| S::reserve(infos.free_entries(block)))
     }
 
-    /// Takes an entry of a block in which one is reserved.
-    fn claim_in(&self, block: &OrphanBlock<P>, ino: u32) -> Option<usize> {
+    fn take(&self, block: &OrphanBlock<P>, free_entries: &P::U32, ino: u32) -> Option<usize> {
         for round in 0..ROUNDS {
             if round > 0 {
                 P::relax();
@@ -147,48 +109,12 @@ impl<P: Platform, S: Steps<P>> LockFreeFile<P, S> {
                 return at;
             }
         }
+        // Relaxed: no entry was freed, only its reservation is given up.
+        free_entries.fetch_add(1, Relaxed);
         None
     }
 
-    /// ext4_orphan_file_del.
-    fn file_del(&self, handle: &Handle<'_, P>, entry: usize) {
-        let block = entry / self.entries;
-        let access = handle.orphan_write_access(block);
-        S::release(access.0.entry(entry % self.entries), self.infos.free_entries(block));
-        handle.dirty_orphan_block(&access);
-    }
-}
-
-impl<P: Platform, S: Steps<P>> Orphans<P> for LockFreeFile<P, S> {
-    fn disk(&self) -> &Disk<P> {
-        self.list.disk()
-    }
-
-    fn add(&self, cx: Cx<'_, P>, handle: &Handle<'_, P>, inode: &OrphanNode<P>) {
-        debug_assert!(handle.is_of(self.disk()));
-        if inode.entry().is_some() || inode.is_listed() {
-            return;
-        }
-        match self.file_add(cx.cpu, handle, inode.ino()) {
-            None => self.list.add(cx, handle, inode),
-            entry => inode.set_entry(entry),
-        }
-    }
-
-    fn del(&self, cx: Cx<'_, P>, handle: &Handle<'_, P>, inode: &OrphanNode<P>) {
-        debug_assert!(handle.is_of(self.disk()));
-        match inode.entry() {
-            None => self.list.del(cx, handle, inode),
-            Some(entry) => {
-                self.file_del(handle, entry);
-                inode.set_entry(None);
-            }
-        }
-    }
-
-    fn recorded(&self) -> Vec<u32> {
-        let mut inos = self.list.recorded();
-        inos.extend(recorded_in_file(self.disk()));
-        inos
+    fn give_back(&self, entry: &P::U32, free_entries: &P::U32) {
+        S::release(entry, free_entries);
     }
 }

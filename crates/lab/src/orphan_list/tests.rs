@@ -7,11 +7,12 @@ mod recovery;
 mod stress;
 
 use super::disk::{Disk, Geometry};
-use super::file::{Atomic, LockFreeFile};
-use super::file_spin::LockedFile;
+use super::file::{Atomic, LockFree};
+use super::file_spin::Locked;
 use super::hashed::HashedList;
 use super::journal::Mode;
 use super::node::OrphanNode;
+use super::orphan_file::OrphanFile;
 use super::reduced::ReducedList;
 use super::{DESIGNS, Orphans, make};
 use crate::design::Env;
@@ -19,6 +20,9 @@ use machine::sync::Rcu;
 use machine::{Cpu, Cx, Platform, SpinKind};
 
 const ENV: Env = Env { cpus: 4, spin: SpinKind::Queued };
+
+type LockedFile<P> = OrphanFile<P, Locked<P>>;
+type LockFreeFile<P, S> = OrphanFile<P, LockFree<S>>;
 
 /// A super block's orphans to be tested.
 struct Subject<P: Platform> {
@@ -55,7 +59,7 @@ fn subjects<P: Platform>(inodes: u32) -> Vec<Subject<P>> {
     subjects.push(subject("reduced, small", reduced, locked));
     let hashed = HashedList::new(&ENV, inodes, 1);
     subjects.push(subject("hashed, small", hashed, Mode::LOCKED_ACCESS));
-    subjects.push(subject("file_spin, small", LockedFile::new(&ENV, file), lockless));
+    subjects.push(subject("file_spin, small", LockedFile::<P>::new(&ENV, file), lockless));
     let lock_free = LockFreeFile::<P, Atomic>::new(&ENV, file);
     subjects.push(subject("file, small", lock_free, lockless));
     subjects

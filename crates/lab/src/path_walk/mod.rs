@@ -50,8 +50,11 @@ impl<P: Platform> Eq for Path<P> {}
 
 /// The tree of mounts, as a path walk sees it. Mounts are not freed while the kernel lives, only taken out of the tree.
 pub trait MountTree<P: Platform>: Send + Sync {
-    /// The mount on top of this place, if any (the topmost, if several are stacked). `dentry` is marked as a mount point.
+    /// The mount on top of this place, if any (the topmost, if several are stacked). `dentry` is marked as a mount point. Without
+    /// a reference: for who takes one by [`Mount::legitimize`] in the same call.
     fn mounted_at(&self, cx: Cx<'_, P>, at: Path<P>) -> Option<Raw<Mount<P>>>;
+    /// The same with a reference, the caller's (lookup_mnt).
+    fn get_mounted_at(&self, cx: Cx<'_, P>, at: Path<P>) -> Option<Raw<Mount<P>>>;
     /// Where a mount is mounted; none for the root mount.
     fn mount_point(&self, cx: Cx<'_, P>, mount: Raw<Mount<P>>) -> Option<Path<P>>;
 }

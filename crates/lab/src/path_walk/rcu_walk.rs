@@ -251,7 +251,9 @@ impl<P: Platform, const SEEDED: u8> LazyWalk<'_, P, SEEDED> {
         // SAFETY: found in this call, under RCU.
         let dentry = unsafe { raw.get() };
         // SAFETY: mounts live as long as the kernel.
-        unsafe { mount.get() }.refs.get(cx);
+        if !unsafe { mount.get() }.legitimize(cx) {
+            return Lazy::Stale(None);
+        }
         let in_vain = if !dentry.lockref.get_not_dead() {
             None
         } else if dentry.seq.retry(self.seq) && SEEDED != seeded::NO_RECHECK {

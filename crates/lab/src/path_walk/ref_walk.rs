@@ -93,10 +93,12 @@ impl<'a, P: Platform, D: Discipline<P>> RefWalk<'a, P, D> {
                 break;
             }
             let Some(above) = mounts.mount_point(cx, self.at.mount) else { break };
-            // SAFETY: a mount holds its mount point; if it was unmounted just now, RCU keeps the memory until this call ends.
+            // SAFETY: a mount holds its mount point, and the reference held the mount.
             let point = unsafe { above.dentry.get() };
             // A mount point cannot be removed: without a name, it is one no more, and the mount is no longer on it.
             if tree.discipline.claim(point, || point.is_hashed()) {
+                // SAFETY: mounts live as long as the kernel. It stays in the tree, for the one that is left is mounted on it.
+                unsafe { above.mount.get() }.refs.get(cx);
                 self.enter(above.mount, above.dentry);
             }
         }
@@ -108,7 +110,7 @@ impl<'a, P: Platform, D: Discipline<P>> RefWalk<'a, P, D> {
         let Trip { cx, mounts, .. } = *self.trip;
         // SAFETY: a reference is held.
         while unsafe { self.at.dentry.get() }.is_mount_point() {
-            let Some(mounted) = mounts.mounted_at(cx, self.at) else { break };
+            let Some(mounted) = mounts.get_mounted_at(cx, self.at) else { break };
             // SAFETY: mounts live as long as the kernel.
             let root = unsafe { mounted.get() }.root;
             // SAFETY: a mount holds its root as long as it lives.
@@ -123,10 +125,8 @@ impl<'a, P: Platform, D: Discipline<P>> RefWalk<'a, P, D> {
         self.tree.drop_dentry(self.trip.cx, old);
     }
 
-    /// Goes on to another mount, and to a dentry that has a reference for it.
+    /// Goes on to another mount and a dentry, both of which have a reference for it.
     fn enter(&mut self, mount: Raw<Mount<P>>, dentry: Raw<Dentry<P>>) {
-        // SAFETY: mounts live as long as the kernel.
-        unsafe { mount.get() }.refs.get(self.trip.cx);
         self.move_to(dentry);
         put_mount(self.trip.cx, std::mem::replace(&mut self.at.mount, mount));
     }

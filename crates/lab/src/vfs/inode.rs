@@ -59,7 +59,7 @@ impl<P: Platform> Kernel<P> {
     /// The inode lost its last name: it is an orphan until nobody uses it any more. Under the directory's lock.
     pub(super) fn now_nameless(&self, cx: Cx<'_, P>, inode: &Inode<P>) {
         let sb = self.sb();
-        // Relaxed: a remount that must see it sums up under the same lock order as `set_readonly` has; see `remount_super`.
+        // AcqRel: a remount looks when no writer is left, and this is done as one (`remount_super`).
         sb.remove_count.fetch_add(1, AcqRel);
         let size = inode.data.with(|data| data.len() as u64);
         let handle = sb.orphans.disk().start(cx);
@@ -106,9 +106,12 @@ impl<P: Platform> Kernel<P> {
         }
     }
 
-    /// Drops the inodes whose dentries went on the way of this call.
+    /// Releases the files and drops the inodes whose last references went on the way of this call, where nobody could be told.
     #[inline]
-    pub(super) fn reap(&self, cx: Cx<'_, P>) {
+    pub(super) fn end_call(&self, cx: Cx<'_, P>) {
+        while let Some(file) = self.fds.delayed(cx) {
+            self.release(cx, file);
+        }
         while let Some(inode) = self.walk.claim(cx) {
             self.put_inode(cx, inode);
         }

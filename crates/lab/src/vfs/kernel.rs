@@ -174,6 +174,7 @@ impl<P: Platform> Kernel<P> {
                 root,
                 refs: self.mount_refs.mount(),
                 writers: std::sync::Arc::clone(&self.sb.writers).mount(),
+                leaving: P::U32::new(0),
             };
             let mount = POwned::new(mount);
             let raw = Raw::of(&*mount);
@@ -263,7 +264,7 @@ impl<P: Platform> Kernel<P> {
                 holding.map(|made| made.mount.root).collect::<Vec<_>>()
             });
             roots.into_iter().for_each(drop_dentry);
-            self.reap(cx);
+            self.end_call(cx);
             self.rcu.drain();
             self.walk.tear_down(cx, &mut |inode| self.free_inode(cx, inode));
             let inodes =

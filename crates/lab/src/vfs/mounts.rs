@@ -3,9 +3,14 @@
 use super::names::PATH_MAX;
 use super::{Kernel, Task};
 use crate::path_walk::Path;
+use crate::write_count::{Access, Busy};
 use machine::{Cx, Platform, Word};
 use std::sync::atomic::Ordering::Acquire;
 use vfs_api::Errno;
+
+fn access(readonly: bool, busy: Busy<'_>) -> Access<'_> {
+    if readonly { Access::ReadOnly(busy) } else { Access::Writable }
+}
 
 impl<P: Platform> Task<P> {
     /// Walks, runs `f` under the namespace semaphore, lets go.
@@ -66,8 +71,8 @@ impl<P: Platform> Task<P> {
             kernel.expect_mount_root(at)?;
             // SAFETY: mounts live as long as the kernel.
             let mount = unsafe { at.mount.get() };
-            let has_writer = || kernel.has_writer(cx, Some(at));
-            mount.writers.set_readonly(cx, readonly, &has_writer)?;
+            let has_writer = &|| kernel.has_writer(cx, Some(at));
+            mount.writers.set(access(readonly, Busy { has_writer, ..Busy::NOTHING }))?;
             mount.refs.remounted(cx);
             Ok(())
         })
@@ -84,7 +89,7 @@ impl<P: Platform> Task<P> {
             // SAFETY: mounts live as long as the kernel.
             let mount = unsafe { at.mount.get() };
             // No writer of the super block is no writer of the mount.
-            mount.writers.set_readonly(cx, readonly, &|| false)?;
+            mount.writers.set(access(readonly, Busy::NOTHING))?;
             mount.refs.remounted(cx);
             Ok(())
         })
@@ -125,10 +130,9 @@ impl<P: Platform> Kernel<P> {
         if !unsafe { at.dentry.get() }.is_mount_point() {
             return at;
         }
-        let Some(top) = self.mounted_at(cx, at) else { return at };
+        let Some(top) = self.get_mounted_at(cx, at) else { return at };
         // SAFETY: mounts live as long as the kernel.
         let mount = unsafe { top.get() };
-        mount.refs.get(cx);
         // SAFETY: a mount holds its root.
         self.walk.get(cx, unsafe { mount.root.get() });
         self.put_path(cx, at);
@@ -143,23 +147,13 @@ impl<P: Platform> Kernel<P> {
     /// Makes the super block read-only or writable (reconfigure_super). Under the namespace semaphore.
     fn remount_super(&self, cx: Cx<'_, P>, readonly: bool) -> Result<(), Errno> {
         let sb = self.sb();
-        if !readonly {
-            return sb.writers.set_readonly(cx, false, &|| false);
-        }
-        if sb.writers.is_readonly() {
+        if readonly && sb.writers.is_readonly() {
             return Ok(());
         }
-        // Acquire: pairs with whoever removed the last name (its writer count is still up, or this sees it).
-        let nameless = || sb.remove_count.load(Acquire) > 0;
-        if nameless() {
-            return Err(Errno::BUSY);
-        }
-        sb.writers.set_readonly(cx, true, &|| self.has_writer(cx, None))?;
-        if nameless() {
-            sb.writers.set_readonly(cx, false, &|| false)?;
-            return Err(Errno::BUSY);
-        }
-        Ok(())
+        let has_writer = &|| self.has_writer(cx, None);
+        // Acquire: pairs with whoever removed the last name, and did so as a writer.
+        let otherwise = &|| sb.remove_count.load(Acquire) > 0;
+        sb.writers.set(access(readonly, Busy { has_writer, otherwise }))
     }
 
     /// Whether a file is open for writing, on one mount or on any.
@@ -203,7 +197,7 @@ impl<P: Platform> Kernel<P> {
         let object = unsafe { mount.get() };
         if old.writers.is_readonly() {
             // A bind mount begins with the flags of the mount it is made from. Nobody can write on it yet.
-            object.writers.set_readonly(cx, true, &|| false)?;
+            object.writers.set(Access::ReadOnly(Busy::NOTHING))?;
         }
         object.refs.attach(cx);
         self.tree.attach(at, mount);
@@ -218,15 +212,11 @@ impl<P: Platform> Kernel<P> {
         if self.tree.has_children(at.mount) || mount.refs.references() > 0 {
             return Err(Errno::BUSY);
         }
-        let place = self.tree.detach(cx, at.mount).expect("an attached mount is in the tree");
-        // A walk that found the mount just before may still be about to take its reference. In Linux both happen under one hold of
-        // vfsmount_lock, or the walk looks at mount_lock's sequence again. Here it has got there when this is over; then the
-        // mount goes back, and only who came by meanwhile has not found it.
-        cx.rcu.synchronize(cx);
-        if !mount.refs.detach(cx) {
-            self.tree.attach(place, at.mount);
+        let mut place = None;
+        if !mount.leave(cx, &mut || place = self.tree.detach(cx, at.mount)) {
             return Err(Errno::BUSY);
         }
+        let place = place.expect("an attached mount is in the tree");
         if !self.tree.is_mounted_on(place.dentry) {
             // SAFETY: the tree's reference is dropped below.
             unsafe { place.dentry.get() }.set_mount_point(false);

@@ -351,15 +351,8 @@ impl<P: Platform> Kernel<P> {
         object.body.with_mut(|slot| unsafe { *slot = Some(body) });
         object.pos.store(0, Relaxed);
         self.sb().files.add(cx, object);
-        if for_writing && let Err(errno) = mount.writers.confirm(cx) {
-            // Somebody may hold a reference for a moment even to a file that was never published: a stale look-up of the memory's
-            // former file. Whoever drops the last one takes it apart, paths included; so it gets paths of its own.
-            mount.refs.get(cx);
-            self.walk.get(cx, dentry);
-            if self.fds.drop_ref(object) {
-                self.release(cx, file);
-            }
-            return Err(errno);
+        if for_writing {
+            mount.writers.listed(cx);
         }
         Ok(file)
     }
@@ -374,7 +367,7 @@ impl<P: Platform> Kernel<P> {
         // SAFETY: the file held the mount.
         let mount = unsafe { body.mount.get() };
         if writes(body.flags) {
-            mount.drop_write(cx);
+            mount.writers.closed(cx);
         }
         // SAFETY: as above; nobody else looks into a file without references.
         object.body.with_mut(|slot| unsafe { *slot = None });

@@ -74,7 +74,7 @@ impl<P: Platform> Task<P> {
         let cx = self.kernel.cx(self.cpu);
         P::work(self.kernel.call_work_ns);
         let result = f(&self.kernel, cx);
-        self.kernel.reap(cx);
+        self.kernel.end_call(cx);
         self.kernel.rcu.quiescent(cx);
         result
     }

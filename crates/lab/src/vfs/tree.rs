@@ -80,6 +80,17 @@ impl<P: Platform> Tree<P> {
         }
     }
 
+    /// What is mounted on a place: the topmost, if several are stacked.
+    fn top(&self, mut at: Path<P>) -> Option<Raw<Mount<P>>> {
+        let mut top = None;
+        while let Some(node) = self.find(|node| node.at == at) {
+            top = Some(node.mount);
+            // SAFETY: mounts live as long as the kernel.
+            at = Path { mount: node.mount, dentry: unsafe { node.mount.get() }.root };
+        }
+        top
+    }
+
     /// Whether something is mounted inside `mount`.
     pub(super) fn has_children(&self, mount: Raw<Mount<P>>) -> bool {
         self.find(|node| node.at.mount == mount).is_some()
@@ -118,14 +129,17 @@ unsafe fn free_node<P: Platform>(node: *mut (), _cx: Cx<'_, P>) {
 impl<P: Platform> MountTree<P> for Kernel<P> {
     fn mounted_at(&self, cx: Cx<'_, P>, at: Path<P>) -> Option<Raw<Mount<P>>> {
         let mut top = None;
+        self.mount_refs().protect_lookup(cx, &mut || top = self.tree.top(at));
+        top
+    }
+
+    fn get_mounted_at(&self, cx: Cx<'_, P>, at: Path<P>) -> Option<Raw<Mount<P>>> {
+        let mut top = None;
         self.mount_refs().protect_lookup(cx, &mut || {
-            let mut at = at;
-            while let Some(node) =
-                self.tree.find(|node| node.at.mount == at.mount && node.at.dentry == at.dentry)
-            {
-                top = Some(node.mount);
+            top = self.tree.top(at);
+            if let Some(top) = top {
                 // SAFETY: mounts live as long as the kernel.
-                at = Path { mount: node.mount, dentry: unsafe { node.mount.get() }.root };
+                unsafe { top.get() }.refs.get(cx);
             }
         });
         top

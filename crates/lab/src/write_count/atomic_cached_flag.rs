@@ -19,7 +19,7 @@
 
 use super::mounts::Mounts;
 use crate::design::{DesignInfo, Env};
-use crate::write_count::{MountWriters, SbWriters, WriteCountDesign};
+use crate::write_count::{Access, MountWriters, SbWriters, WriteCountDesign};
 use machine::sync::Spin;
 use machine::{Cx, POwned, Platform, Word};
 use std::sync::Arc;
@@ -93,23 +93,21 @@ impl<P: Platform> SbWriters<P> for Sb<P> {
         let me = self.hot.lock.with(|| {
             let flags = if self.hot.readonly.load(Relaxed) == 0 { SB_WRITABLE } else { 0 };
             let count = Count { flags: P::U32::new(flags), writers: P::U32::new(0) };
-            let me = Arc::new(POwned::new(count));
-            self.mounts.add(Arc::clone(&me));
-            me
+            self.mounts.add(|| POwned::new(count))
         });
         Box::new(Mount { me, sb: self })
     }
 
-    fn set_readonly(
-        &self,
-        _cx: Cx<'_, P>,
-        readonly: bool,
-        _has_writer: &dyn Fn() -> bool,
-    ) -> Result<(), Errno> {
+    fn set(&self, to: Access<'_>) -> Result<(), Errno> {
         self.hot.lock.with(|| {
-            if readonly && self.hot.mounts_writing.load(Relaxed) > 0 {
-                return Err(Errno::BUSY);
-            }
+            let writing = || self.hot.mounts_writing.load(Relaxed) > 0;
+            let readonly = match to {
+                Access::Writable => false,
+                Access::ReadOnly(busy) if writing() || (busy.otherwise)() => {
+                    return Err(Errno::BUSY);
+                }
+                Access::ReadOnly(_) => true,
+            };
             self.hot.readonly.store(u32::from(readonly), Relaxed);
             self.mounts.with(|mounts| {
                 for mount in mounts {
@@ -186,20 +184,16 @@ impl<P: Platform> MountWriters<P> for Mount<P> {
         }
     }
 
-    fn set_readonly(
-        &self,
-        _cx: Cx<'_, P>,
-        readonly: bool,
-        _has_writer: &dyn Fn() -> bool,
-    ) -> Result<(), Errno> {
+    fn set(&self, to: Access<'_>) -> Result<(), Errno> {
         self.sb.hot.lock.with(|| {
-            if !readonly {
-                self.me.flags.fetch_and(!READONLY, Relaxed);
-            } else if self.me.writers.load(Relaxed) > 0 {
-                return Err(Errno::BUSY);
-            } else {
-                self.me.flags.fetch_or(READONLY, Relaxed);
-            }
+            let writing = || self.me.writers.load(Relaxed) > 0;
+            match to {
+                Access::Writable => self.me.flags.fetch_and(!READONLY, Relaxed),
+                Access::ReadOnly(busy) if writing() || (busy.otherwise)() => {
+                    return Err(Errno::BUSY);
+                }
+                Access::ReadOnly(_) => self.me.flags.fetch_or(READONLY, Relaxed),
+            };
             Ok(())
         })
     }

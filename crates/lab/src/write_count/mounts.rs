@@ -16,8 +16,13 @@ impl<P: Platform, M: Send + Sync + 'static> Mounts<P, M> {
         Mounts { list: SpinLock::new(env.spin, "vfsmount_lock", Vec::new()) }
     }
 
-    pub(super) fn add(&self, mount: Arc<M>) {
-        self.list.with(|list| list.push(mount));
+    /// Adds a mount, which `make` makes under the lock: no remount of the super block comes in between.
+    pub(super) fn add(&self, make: impl FnOnce() -> M) -> Arc<M> {
+        self.list.with(|list| {
+            let mount = Arc::new(make());
+            list.push(Arc::clone(&mount));
+            mount
+        })
     }
 
     pub(super) fn remove(&self, mount: &Arc<M>) {

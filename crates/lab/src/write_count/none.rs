@@ -1,25 +1,31 @@
-//! Nobody counts writers: a remount looks through the list of open files for one that is open for writing.
+//! Nobody counts open files: a remount looks through the list of open files for one that is open for writing.
 //!
 //! Linux 2.6.20 had only the super block's flag. Here a mount has one too, handled in the same way, so that every design of the
-//! lab can do what a read-only bind mount needs.
+//! lab can do what a read-only bind mount needs; both are bits of one word of the mount, read where the kernel read s_flags.
 //!
-//! An open tests the flags, puts its file on the list and tests again ([`MountWriters::confirm`]). A remount sets its flag, then
-//! walks the list, and takes the flag back if there is a writer: an open at that moment fails with EROFS although the remount
-//! fails with EBUSY. Who writes without an open file (create, unlink, rename) is on no list: a remount does not see it, as it did
-//! not in the kernel.
+//! In the kernel a writer looked at the flag, and that was all; it was a writer on a read-only file system if a remount came
+//! between that look and the moment when its file was on the list, or, without a file (create, unlink, rename), whenever one
+//! came before its end. (The s_barrier of mail 004's series was to close the first gap; counting the writers closed both.) The
+//! lab wants the same answers of every design, so that here a writer is counted for as long as nobody else could know of it: until
+//! its file is on the list, or its change is done; always within one call, on its own CPU's counter. A remount holds newcomers,
+//! looks at the counters of what is under way and walks the list; then it sets the flag or gives up, and lets the newcomers
+//! look. So one that fails has refused nobody.
 //!
-//! Shared: none written; the flags of mount and super block are read.
+//! Shared: none written; the flags of the mount are read. What the kernel did not do: a fence, and the own CPU's counter, which
+//! is written twice, by plain stores. Newcomers take a lock while a remount is under way, or on a read-only mount.
 //!
-//! Ordering: store buffering. The open puts its file on the list, fences, reads the flags; the remount sets the flag, fences,
-//! walks the list. Whichever fence is second, its side sees the other's store: never is a writer left on a read-only mount.
+//! Ordering: store buffering. A writer counts itself, fences, reads the flags; the remount sets HOLD, fences, reads the counters:
+//! it sees the writer, or the writer sees HOLD and waits. A count that is taken back is a Release store and read with Acquire:
+//! then the file is on the list for the walk that comes after, or the change is there to be seen. Mounts that are read-only by
+//! the other flag are not held: there are no writers, and who is counted there is about to be refused.
 //!
-//! Source: fs_may_remount_ro of 2.6.20 (list walk) and IS_RDONLY in open_namei; the second test is this lab's, for the kernel
-//! had a race there (the s_barrier of mail 004's series was to close it).
+//! Source: fs_may_remount_ro of 2.6.20 (list walk) and IS_RDONLY in open_namei and permission; the counters are this lab's.
 
+use super::mounts::Mounts;
 use crate::design::{DesignInfo, Env};
-use crate::write_count::{MountWriters, SbWriters, WriteCountDesign};
-use machine::sync::Spin;
-use machine::{Cx, POwned, Platform, Word};
+use crate::write_count::{Access, Busy, MountWriters, SbWriters, WriteCountDesign};
+use machine::sync::PerCpu;
+use machine::{Cpu, Cx, POwned, Platform, Word};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use vfs_api::Errno;
@@ -50,7 +56,11 @@ struct Design {
 
 impl<P: Platform> WriteCountDesign<P> for Design {
     fn sb(&self) -> Arc<dyn SbWriters<P>> {
-        Arc::new(Sb::<P> { flag: Flag::new(), umount: Spin::new(self.env.spin, "s_umount") })
+        Arc::new(Sb::<P> {
+            cpus: self.env.cpus,
+            readonly: POwned::new(P::U32::new(0)),
+            mounts: Mounts::new(&self.env),
+        })
     }
 
     fn needs_file_list(&self) -> bool {
@@ -58,89 +68,149 @@ impl<P: Platform> WriteCountDesign<P> for Design {
     }
 }
 
-/// A read-only flag; 1 while a remount tries, too.
-struct Flag<P: Platform>(POwned<P, P::U32>);
+/// The mount is read-only.
+const READONLY: u32 = 1;
+/// Its super block is.
+const SB_READONLY: u32 = 2;
+/// A remount is looking: newcomers wait for it.
+const HOLD: u32 = 4;
 
-impl<P: Platform> Flag<P> {
-    fn new() -> Self {
-        Flag(POwned::new(P::U32::new(0)))
+struct Count<P: Platform> {
+    flags: POwned<P, P::U32>,
+    /// Writers that are on no list, by CPU.
+    under_way: PerCpu<P, P::U32>,
+}
+
+impl<P: Platform> Count<P> {
+    /// Adds to the own CPU's counter, which nobody else writes.
+    #[inline]
+    fn add(&self, cpu: Cpu, by: i32) {
+        let under_way = self.under_way.get(cpu);
+        // Relaxed: the CPU's own. Release: see the header.
+        under_way.store(under_way.load(Relaxed).wrapping_add_signed(by), Release);
     }
 
-    fn get(&self) -> bool {
-        // Acquire: pairs with the Release of a remount that made it writable; what went before it is seen.
-        self.0.load(Acquire) != 0
+    fn has_any_under_way(&self) -> bool {
+        self.under_way.iter().any(|cpu| cpu.load(Acquire) > 0)
     }
 
-    /// Under s_umount.
-    fn set(&self, readonly: bool, has_writer: &dyn Fn() -> bool) -> Result<(), Errno> {
-        if !readonly {
-            self.0.store(0, Release);
-        } else if !self.get() {
-            // Relaxed: the fence orders it before the walk, and whoever must see it has a fence as well (`confirm`).
-            self.0.store(1, Relaxed);
-            P::fence(SeqCst);
-            if has_writer() {
-                // Relaxed: nothing has changed.
-                self.0.store(0, Relaxed);
-                return Err(Errno::BUSY);
-            }
-        }
-        Ok(())
+    fn is_readonly(&self) -> bool {
+        // Acquire: pairs with the Release of who made it writable.
+        self.flags.load(Acquire) & (READONLY | SB_READONLY) != 0
     }
 }
 
 struct Sb<P: Platform> {
-    flag: Flag<P>,
-    /// Remounts exclude each other. A semaphore in the kernel, but nobody sleeps under it here.
-    umount: Spin<P>,
+    cpus: usize,
+    /// For mounts that are made meanwhile, and who asks. Changed under the mounts' lock.
+    readonly: POwned<P, P::U32>,
+    mounts: Mounts<P, Count<P>>,
+}
+
+/// Holds newcomers on these mounts and says whether somebody writes there, or something else is in the way. Under the mounts' lock.
+fn hold<P: Platform>(mounts: &[Arc<Count<P>>], busy: Busy<'_>) -> Result<(), Errno> {
+    let writable = || mounts.iter().filter(|mount| !mount.is_readonly());
+    for mount in writable() {
+        // Relaxed: the fence orders it before the look at the counters.
+        mount.flags.fetch_or(HOLD, Relaxed);
+    }
+    P::fence(SeqCst);
+    let under_way = writable().any(|mount| mount.has_any_under_way());
+    if under_way || (busy.has_writer)() || (busy.otherwise)() { Err(Errno::BUSY) } else { Ok(()) }
+}
+
+/// Sets or clears `flag` on these mounts, all of it or nothing. Under the mounts' lock.
+fn change<P: Platform>(
+    mounts: &[Arc<Count<P>>],
+    flag: u32,
+    to: Access<'_>,
+) -> Result<(), Errno> {
+    let (set, clear) = match to {
+        Access::Writable => (Ok(0), flag),
+        Access::ReadOnly(busy) => (hold(mounts, busy).map(|()| flag), HOLD),
+    };
+    for mount in mounts {
+        // Relaxed: only who has the lock stores. Release: what was done before is seen by who finds the mount writable.
+        let flags = mount.flags.load(Relaxed) & !clear;
+        mount.flags.store(flags | set.unwrap_or(0), Release);
+    }
+    set.map(|_| ())
 }
 
 impl<P: Platform> SbWriters<P> for Sb<P> {
     fn mount(self: Arc<Self>) -> Box<dyn MountWriters<P>> {
-        Box::new(Mount { flag: Flag::new(), sb: self })
+        let me = self.mounts.add(|| Count {
+            flags: POwned::new(P::U32::new(if self.is_readonly() { SB_READONLY } else { 0 })),
+            under_way: PerCpu::new(self.cpus, |_| P::U32::new(0)),
+        });
+        Box::new(Mount { me, sb: self })
     }
 
-    fn set_readonly(
-        &self,
-        _cx: Cx<'_, P>,
-        readonly: bool,
-        has_writer: &dyn Fn() -> bool,
-    ) -> Result<(), Errno> {
-        self.umount.with(|| self.flag.set(readonly, has_writer))
+    fn set(&self, to: Access<'_>) -> Result<(), Errno> {
+        self.mounts.with(|mounts| {
+            change(mounts, SB_READONLY, to)?;
+            // Release: pairs with whoever asks.
+            self.readonly.store(u32::from(matches!(to, Access::ReadOnly(_))), Release);
+            Ok(())
+        })
     }
 
     fn is_readonly(&self) -> bool {
-        self.flag.get()
+        self.readonly.load(Acquire) != 0
     }
 }
 
 struct Mount<P: Platform> {
-    flag: Flag<P>,
+    me: Arc<Count<P>>,
     sb: Arc<Sb<P>>,
 }
 
+impl<P: Platform> Mount<P> {
+    /// Waits for the remount that may be under way, and does as it says.
+    #[cold]
+    fn want_after_remount(&self, cpu: Cpu) -> Result<(), Errno> {
+        // Nobody holds newcomers when the lock is free. The count is taken back under it, so that no remount takes who is
+        // refused for a writer.
+        self.sb.mounts.with(|_| {
+            if self.me.is_readonly() {
+                self.me.add(cpu, -1);
+                return Err(Errno::ROFS);
+            }
+            Ok(())
+        })
+    }
+}
+
 impl<P: Platform> MountWriters<P> for Mount<P> {
-    fn want(&self, _cx: Cx<'_, P>) -> Result<(), Errno> {
-        if self.sb.flag.get() || self.flag.get() { Err(Errno::ROFS) } else { Ok(()) }
-    }
-
-    fn confirm(&self, cx: Cx<'_, P>) -> Result<(), Errno> {
+    fn want(&self, cx: Cx<'_, P>) -> Result<(), Errno> {
+        self.me.add(cx.cpu, 1);
         P::fence(SeqCst);
-        self.want(cx)
+        // Acquire: as in `is_readonly`.
+        if self.me.flags.load(Acquire) == 0 { Ok(()) } else { self.want_after_remount(cx.cpu) }
     }
 
-    fn drop(&self, _cx: Cx<'_, P>) {}
+    fn listed(&self, cx: Cx<'_, P>) {
+        self.me.add(cx.cpu, -1);
+    }
 
-    fn set_readonly(
-        &self,
-        _cx: Cx<'_, P>,
-        readonly: bool,
-        has_writer: &dyn Fn() -> bool,
-    ) -> Result<(), Errno> {
-        self.sb.umount.with(|| self.flag.set(readonly, has_writer))
+    fn drop(&self, cx: Cx<'_, P>) {
+        self.me.add(cx.cpu, -1);
+    }
+
+    fn closed(&self, _cx: Cx<'_, P>) {}
+
+    fn set(&self, to: Access<'_>) -> Result<(), Errno> {
+        self.sb.mounts.with(|_| change(std::slice::from_ref(&self.me), READONLY, to))
     }
 
     fn is_readonly(&self) -> bool {
-        self.flag.get()
+        // Acquire: pairs with the Release of who made it writable.
+        self.me.flags.load(Acquire) & READONLY != 0
+    }
+}
+
+impl<P: Platform> Drop for Mount<P> {
+    fn drop(&mut self) {
+        self.sb.mounts.remove(&self.me);
     }
 }

@@ -26,7 +26,7 @@
 
 use super::mounts::Mounts;
 use crate::design::{DesignInfo, Env};
-use crate::write_count::{MountWriters, SbWriters, WriteCountDesign};
+use crate::write_count::{Access, Busy, MountWriters, SbWriters, WriteCountDesign};
 use machine::sync::PerCpu;
 use machine::{Cpu, Cx, POwned, Platform, Word};
 use std::sync::Arc;
@@ -122,14 +122,18 @@ struct Sb<P: Platform, const EARLY: bool> {
 impl<P: Platform, const EARLY: bool> Sb<P, EARLY> {
     /// Holds newcomers on these mounts, and calls `set` if nobody writes there. Under vfsmount_lock. Mounts that are read-only
     /// are left out: who is counted there is about to fail.
-    fn make_readonly(mounts: &[Arc<Count<P>>], set: impl FnOnce()) -> Result<(), Errno> {
+    fn make_readonly(
+        mounts: &[Arc<Count<P>>],
+        busy: Busy<'_>,
+        set: impl FnOnce(),
+    ) -> Result<(), Errno> {
         let writable = || mounts.iter().filter(|mount| !mount.is_readonly());
         for mount in writable() {
             // Relaxed: the fence orders it before the sums.
             mount.flags.fetch_or(HOLD, Relaxed);
         }
         P::fence(SeqCst);
-        let busy = writable().any(|mount| mount.sum() > 0);
+        let busy = writable().any(|mount| mount.sum() > 0) || (busy.otherwise)();
         let release = || {
             for mount in mounts {
                 // Release: the flag is before.
@@ -151,24 +155,18 @@ impl<P: Platform, const EARLY: bool> Sb<P, EARLY> {
 
 impl<P: Platform, const EARLY: bool> SbWriters<P> for Sb<P, EARLY> {
     fn mount(self: Arc<Self>) -> Box<dyn MountWriters<P>> {
-        let me = Arc::new(Count::new(self.cpus));
-        self.mounts.add(Arc::clone(&me));
+        let me = self.mounts.add(|| Count::new(self.cpus));
         Box::new(Mount { me, sb: self })
     }
 
-    fn set_readonly(
-        &self,
-        _cx: Cx<'_, P>,
-        readonly: bool,
-        _has_writer: &dyn Fn() -> bool,
-    ) -> Result<(), Errno> {
-        self.mounts.with(|mounts| {
-            if readonly && self.is_readonly() {
-                Ok(())
-            } else if readonly {
+    fn set(&self, to: Access<'_>) -> Result<(), Errno> {
+        self.mounts.with(|mounts| match to {
+            Access::ReadOnly(_) if self.is_readonly() => Ok(()),
+            Access::ReadOnly(busy) => {
                 // Relaxed: the Release that clears HOLD is after.
-                Self::make_readonly(mounts, || self.readonly.store(1, Relaxed))
-            } else {
+                Self::make_readonly(mounts, busy, || self.readonly.store(1, Relaxed))
+            }
+            Access::Writable => {
                 // Release: pairs with the Acquire in `want`.
                 self.readonly.store(0, Release);
                 Ok(())
@@ -202,27 +200,26 @@ impl<P: Platform, const EARLY: bool> MountWriters<P> for Mount<P, EARLY> {
         self.me.add(cx.cpu, -1);
     }
 
-    fn set_readonly(
-        &self,
-        _cx: Cx<'_, P>,
-        readonly: bool,
-        _has_writer: &dyn Fn() -> bool,
-    ) -> Result<(), Errno> {
+    fn set(&self, to: Access<'_>) -> Result<(), Errno> {
         self.sb.mounts.with(|_| {
             // Relaxed: HOLD is in the same word and cleared after; or the super block's flag is, with Release, when it becomes
             // writable.
             let set = || {
                 self.me.flags.fetch_or(READONLY, Relaxed);
             };
-            if readonly && (self.is_readonly() || self.sb.is_readonly()) {
-                set();
-                Ok(())
-            } else if readonly {
-                Sb::<P, EARLY>::make_readonly(std::slice::from_ref(&self.me), set)
-            } else {
-                // Release: as for the super block.
-                self.me.flags.fetch_and(!READONLY, Release);
-                Ok(())
+            match to {
+                Access::ReadOnly(_) if self.is_readonly() || self.sb.is_readonly() => {
+                    set();
+                    Ok(())
+                }
+                Access::ReadOnly(busy) => {
+                    Sb::<P, EARLY>::make_readonly(std::slice::from_ref(&self.me), busy, set)
+                }
+                Access::Writable => {
+                    // Release: as for the super block.
+                    self.me.flags.fetch_and(!READONLY, Release);
+                    Ok(())
+                }
             }
         })
     }

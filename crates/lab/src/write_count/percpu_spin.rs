@@ -18,7 +18,7 @@
 use super::mounts::Mounts;
 use crate::design::{DesignInfo, Env};
 use crate::object::Raw;
-use crate::write_count::{MountWriters, SbWriters, WriteCountDesign};
+use crate::write_count::{Access, MountWriters, SbWriters, WriteCountDesign};
 use machine::sync::{PerCpu, Spin};
 use machine::{Cpu, Cx, POwned, Plain, Platform, Word};
 use std::sync::Arc;
@@ -177,19 +177,19 @@ struct Sb<P: Platform> {
 
 impl<P: Platform> Sb<P> {
     /// Sets `flag`, of these mounts or of their super block, or clears it. Under vfsmount_lock.
-    fn set(
+    fn change(
         &self,
         flag: &P::U32,
-        readonly: bool,
+        to: Access<'_>,
         mounts: &[Arc<POwned<P, Count<P>>>],
     ) -> Result<(), Errno> {
-        if !readonly {
+        let Access::ReadOnly(busy) = to else {
             // Release: pairs with the Acquire in `want`, whose CPU's lock is not taken here; nor is it in the kernel.
             flag.store(0, Release);
             return Ok(());
-        }
+        };
         self.slots.with_folded(|| {
-            if mounts.iter().any(|mount| mount.writers() > 0) {
+            if mounts.iter().any(|mount| mount.writers() > 0) || (busy.otherwise)() {
                 return Err(Errno::BUSY);
             }
             flag.store(1, Relaxed);
@@ -200,18 +200,12 @@ impl<P: Platform> Sb<P> {
 
 impl<P: Platform> SbWriters<P> for Sb<P> {
     fn mount(self: Arc<Self>) -> Box<dyn MountWriters<P>> {
-        let me = Arc::new(POwned::new(Count::new()));
-        self.mounts.add(Arc::clone(&me));
+        let me = self.mounts.add(|| POwned::new(Count::new()));
         Box::new(Mount { me, sb: self })
     }
 
-    fn set_readonly(
-        &self,
-        _cx: Cx<'_, P>,
-        readonly: bool,
-        _has_writer: &dyn Fn() -> bool,
-    ) -> Result<(), Errno> {
-        self.mounts.with(|mounts| self.set(&self.readonly, readonly, mounts))
+    fn set(&self, to: Access<'_>) -> Result<(), Errno> {
+        self.mounts.with(|mounts| self.change(&self.readonly, to, mounts))
     }
 
     fn is_readonly(&self) -> bool {
@@ -252,14 +246,9 @@ impl<P: Platform> MountWriters<P> for Mount<P> {
         }
     }
 
-    fn set_readonly(
-        &self,
-        _cx: Cx<'_, P>,
-        readonly: bool,
-        _has_writer: &dyn Fn() -> bool,
-    ) -> Result<(), Errno> {
+    fn set(&self, to: Access<'_>) -> Result<(), Errno> {
         let me = std::slice::from_ref(&self.me);
-        self.sb.mounts.with(|_| self.sb.set(&self.me.readonly, readonly, me))
+        self.sb.mounts.with(|_| self.sb.change(&self.me.readonly, to, me))
     }
 
     fn is_readonly(&self) -> bool {

@@ -10,7 +10,7 @@
 //! count, which is not copied.
 
 use crate::design::{DesignInfo, Env};
-use crate::write_count::{MountWriters, SbWriters, WriteCountDesign};
+use crate::write_count::{Access, MountWriters, SbWriters, WriteCountDesign};
 use machine::sync::Spin;
 use machine::{Cx, POwned, Plain, Platform};
 use std::sync::Arc;
@@ -57,11 +57,14 @@ struct Count {
 }
 
 impl Count {
-    fn set_readonly(&mut self, readonly: bool) -> Result<(), Errno> {
-        if readonly && self.writers > 0 {
-            return Err(Errno::BUSY);
+    fn set(&mut self, to: Access<'_>) -> Result<(), Errno> {
+        match to {
+            Access::Writable => self.readonly = false,
+            Access::ReadOnly(busy) if self.writers > 0 || (busy.otherwise)() => {
+                return Err(Errno::BUSY);
+            }
+            Access::ReadOnly(_) => self.readonly = true,
         }
-        self.readonly = readonly;
         Ok(())
     }
 }
@@ -89,13 +92,8 @@ impl<P: Platform> SbWriters<P> for Sb<P> {
         Box::new(Mount { count: POwned::new(P::Cell::new(Count::default())), sb: self })
     }
 
-    fn set_readonly(
-        &self,
-        _cx: Cx<'_, P>,
-        readonly: bool,
-        _has_writer: &dyn Fn() -> bool,
-    ) -> Result<(), Errno> {
-        self.with(|count| count.set_readonly(readonly))
+    fn set(&self, to: Access<'_>) -> Result<(), Errno> {
+        self.with(|count| count.set(to))
     }
 
     fn is_readonly(&self) -> bool {
@@ -136,13 +134,8 @@ impl<P: Platform> MountWriters<P> for Mount<P> {
         });
     }
 
-    fn set_readonly(
-        &self,
-        _cx: Cx<'_, P>,
-        readonly: bool,
-        _has_writer: &dyn Fn() -> bool,
-    ) -> Result<(), Errno> {
-        self.with(|mount, _| mount.set_readonly(readonly))
+    fn set(&self, to: Access<'_>) -> Result<(), Errno> {
+        self.with(|mount, _| mount.set(to))
     }
 
     fn is_readonly(&self) -> bool {

@@ -1,13 +1,12 @@
 //! What every design must do.
 
 mod models;
-mod platforms;
 
 use super::*;
 use crate::design::Env;
 use machine::sync::Rcu;
+use machine::testing::Tally;
 use machine::{Cpu, Plain, Real, SpinKind, Word};
-use platforms::Balanced;
 use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -57,31 +56,50 @@ impl<P: Platform> World<P> {
     fn want(&self, cpu: usize, mount: usize) -> Result<(), Errno> {
         let MountWorld { writers, files, .. } = &self.mounts[mount];
         writers.want(self.cx(cpu))?;
-        // Relaxed: nothing but the fences of the design orders the list with the flags.
+        // Relaxed: nothing but the design orders the list with the flags.
         files.fetch_add(1, Relaxed);
-        writers.confirm(self.cx(cpu)).inspect_err(|_| self.drop(cpu, mount))
+        writers.listed(self.cx(cpu));
+        Ok(())
     }
 
+    /// Closes.
     fn drop(&self, cpu: usize, mount: usize) {
         let MountWorld { writers, files, .. } = &self.mounts[mount];
         // Release: a list's lock would order it so.
         files.fetch_sub(1, Release);
+        writers.closed(self.cx(cpu));
+    }
+
+    /// A call that changes something without a file open for writing, by `change`.
+    fn change<R>(&self, cpu: usize, mount: usize, change: impl FnOnce() -> R) -> Result<R, Errno> {
+        let writers = &self.mounts[mount].writers;
+        writers.want(self.cx(cpu))?;
+        let result = change();
         // Not the box's own `drop`.
         MountWriters::drop(&**writers, self.cx(cpu));
+        Ok(result)
     }
 
     fn has_writer(&self, mount: usize) -> bool {
         self.mounts[mount].files.load(Acquire) > 0
     }
 
-    fn mount_readonly(&self, cpu: usize, mount: usize, readonly: bool) -> Result<(), Errno> {
-        let has_writer = || self.has_writer(mount);
-        self.mounts[mount].writers.set_readonly(self.cx(cpu), readonly, &has_writer)
+    fn mount_readonly(&self, mount: usize, readonly: bool) -> Result<(), Errno> {
+        let has_writer = &|| self.has_writer(mount);
+        self.mounts[mount].writers.set(access(readonly, Busy { has_writer, ..Busy::NOTHING }))
     }
 
-    fn sb_readonly(&self, cpu: usize, readonly: bool) -> Result<(), Errno> {
-        let has_writer = || (0..self.mounts.len()).any(|mount| self.has_writer(mount));
-        self.sb.set_readonly(self.cx(cpu), readonly, &has_writer)
+    fn sb_readonly(&self, readonly: bool) -> Result<(), Errno> {
+        self.sb_readonly_unless(readonly, &|| false)
+    }
+
+    fn sb_readonly_unless(
+        &self,
+        readonly: bool,
+        otherwise: &dyn Fn() -> bool,
+    ) -> Result<(), Errno> {
+        let has_writer = &|| (0..self.mounts.len()).any(|mount| self.has_writer(mount));
+        self.sb.set(access(readonly, Busy { has_writer, otherwise }))
     }
 
     fn write(&self, cpu: usize, mount: usize) {
@@ -93,6 +111,10 @@ impl<P: Platform> World<P> {
         // SAFETY: as in `write`.
         self.mounts[mount].data.iter().map(|data| data.with(|data| unsafe { *data })).sum()
     }
+}
+
+fn access(readonly: bool, busy: Busy<'_>) -> Access<'_> {
+    if readonly { Access::ReadOnly(busy) } else { Access::Writable }
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
@@ -163,7 +185,7 @@ fn check(name: &str, ops: &[Op]) {
             }
             Op::Mount { mount, readonly } => {
                 let busy = readonly && oracle.writers.contains(&mount);
-                let answer = world.mount_readonly(0, mount, readonly);
+                let answer = world.mount_readonly(mount, readonly);
                 assert_eq!(answer, refuse(Errno::BUSY, busy), "{name}: {op:?}");
                 if !busy {
                     oracle.mount_readonly[mount] = readonly;
@@ -171,7 +193,7 @@ fn check(name: &str, ops: &[Op]) {
             }
             Op::Sb { readonly } => {
                 let busy = readonly && !oracle.writers.is_empty();
-                let answer = world.sb_readonly(0, readonly);
+                let answer = world.sb_readonly(readonly);
                 assert_eq!(answer, refuse(Errno::BUSY, busy), "{name}: {op:?}");
                 if !busy {
                     oracle.sb_readonly = readonly;
@@ -205,11 +227,11 @@ fn super_blocks_are_apart() {
         let design = make::<Real>(name, &env()).expect("it is registered");
         let (one, other) = (World::new(&*design, 1), World::new(&*design, 1));
         one.want(0, 0).expect("it is writable");
-        assert_eq!(other.sb_readonly(0, true), Ok(()), "{name}");
+        assert_eq!(other.sb_readonly(true), Ok(()), "{name}");
         assert_eq!(other.want(0, 0), Err(Errno::ROFS), "{name}");
-        assert_eq!(one.sb_readonly(0, true), Err(Errno::BUSY), "{name}");
+        assert_eq!(one.sb_readonly(true), Err(Errno::BUSY), "{name}");
         one.drop(1, 0);
-        assert_eq!(one.sb_readonly(0, true), Ok(()), "{name}");
+        assert_eq!(one.sb_readonly(true), Ok(()), "{name}");
     }
 }
 
@@ -218,6 +240,30 @@ fn only_the_design_without_counts_needs_the_list() {
     for name in names() {
         let design = make::<Real>(name, &env()).expect("it is registered");
         assert_eq!(design.needs_file_list(), name == "none");
+    }
+}
+
+/// Something in the way of a remount is looked for last, and in every design; what is refused leaves nothing behind.
+#[test]
+fn a_remount_is_refused_for_other_reasons_too() {
+    for name in names() {
+        let world = World::<Real>::named(name, 2);
+        assert_eq!(world.sb_readonly_unless(true, &|| true), Err(Errno::BUSY), "{name}");
+        assert!(!world.sb.is_readonly(), "{name}");
+        assert_eq!(world.want(0, 0), Ok(()), "{name}");
+        let unasked = || panic!("{name}: a file is open");
+        assert_eq!(world.sb_readonly_unless(true, &unasked), Err(Errno::BUSY), "{name}");
+        world.drop(1, 0);
+        let asked = std::cell::Cell::new(0);
+        let count = || {
+            asked.set(asked.get() + 1);
+            false
+        };
+        assert_eq!(world.sb_readonly_unless(true, &count), Ok(()), "{name}");
+        assert_eq!(asked.get(), 1, "{name}");
+        assert_eq!(world.change(0, 0, || ()), Err(Errno::ROFS), "{name}");
+        assert_eq!(world.sb_readonly_unless(false, &unasked), Ok(()), "{name}");
+        assert_eq!(world.change(0, 0, || ()), Ok(()), "{name}");
     }
 }
 
@@ -233,28 +279,28 @@ fn counters_that_drift_apart_still_add_up() {
                 world.drop(1, usize::from((at - 1) % 7 == 0));
             }
         }
-        assert_eq!(world.sb_readonly(2, true), Err(Errno::BUSY), "{name}");
+        assert_eq!(world.sb_readonly(true), Err(Errno::BUSY), "{name}");
         world.drop(1, usize::from(139_999 % 7 == 0));
-        assert_eq!(world.mount_readonly(2, 0, true), Ok(()), "{name}");
-        assert_eq!(world.sb_readonly(2, true), Ok(()), "{name}");
+        assert_eq!(world.mount_readonly(0, true), Ok(()), "{name}");
+        assert_eq!(world.sb_readonly(true), Ok(()), "{name}");
     }
 }
 
 #[test]
 fn all_memory_is_given_back() {
     for name in names() {
-        let before = platforms::balance();
-        let world = World::<Balanced>::named(name, 2);
+        let before = Tally::bytes();
+        let world = World::<Tally>::named(name, 2);
         world.want(0, 0).expect("it is writable");
         world.want(1, 1).expect("it is writable");
         world.drop(1, 0);
         world.drop(1, 1);
-        assert_eq!(world.sb_readonly(0, true), Ok(()), "{name}");
+        assert_eq!(world.sb_readonly(true), Ok(()), "{name}");
         let sb = Arc::downgrade(&world.sb);
-        assert!(platforms::balance() > before, "{name}: it allocates from the platform");
+        assert!(Tally::bytes() > before, "{name}: it allocates from the platform");
         drop(world);
         assert!(sb.upgrade().is_none(), "{name}");
-        assert_eq!(platforms::balance(), before, "{name}");
+        assert_eq!(Tally::bytes(), before, "{name}");
     }
 }
 
@@ -313,9 +359,9 @@ fn no_writer_meets_a_read_only_mount() {
                     let mounts = if whole { 0..2 } else { rounds % 3..rounds % 3 + 1 };
                     let set = |readonly| {
                         if whole {
-                            world.sb_readonly(WRITERS, readonly)
+                            world.sb_readonly(readonly)
                         } else {
-                            world.mount_readonly(WRITERS, mounts.start, readonly)
+                            world.mount_readonly(mounts.start, readonly)
                         }
                     };
                     match set(true) {
@@ -343,6 +389,6 @@ fn no_writer_meets_a_read_only_mount() {
             done.store(true, SeqCst);
             remounter.join().expect("no assertion failed");
         });
-        assert_eq!(world.sb_readonly(0, true), Ok(()), "{name}: nobody is left");
+        assert_eq!(world.sb_readonly(true), Ok(()), "{name}: nobody is left");
     }
 }

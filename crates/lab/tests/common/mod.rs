@@ -1,5 +1,8 @@
 //! What the tests of the whole VFS share: random calls.
 
+// Each test file is a crate of its own and uses a part of it.
+#![allow(dead_code)]
+
 use lab::vfs::Task;
 use machine::Real;
 use vfs_api::OFlags;

@@ -5,8 +5,7 @@
 //! the dead count back. Here a store is an exchange. It orders a little more than a store does: it goes on with a
 //! release sequence that a store would end.
 
-use machine::{Futex, Loom, Platform, Word};
-use std::alloc::Layout;
+use machine::{Futex, Loom, Platform, Word, as_on};
 use std::sync::atomic::Ordering;
 
 /// The machine of the models.
@@ -62,28 +61,5 @@ impl<W: Futex> Futex for Exchanged<W> {
 impl Platform for Model {
     type U32 = Exchanged<<Loom as Platform>::U32>;
     type U64 = Exchanged<<Loom as Platform>::U64>;
-    type Ptr<T: 'static> = <Loom as Platform>::Ptr<T>;
-    type Cell<T: Send + 'static> = <Loom as Platform>::Cell<T>;
-    type Spin = <Loom as Platform>::Spin;
-    type Tag = <Loom as Platform>::Tag;
-
-    fn fence(order: Ordering) {
-        Loom::fence(order);
-    }
-    fn relax() {
-        Loom::relax();
-    }
-    fn work(ns: u32) {
-        Loom::work(ns);
-    }
-    fn now_ns() -> u64 {
-        Loom::now_ns()
-    }
-    fn alloc(layout: Layout) -> *mut u8 {
-        Loom::alloc(layout)
-    }
-    unsafe fn dealloc(memory: *mut u8, layout: Layout) {
-        // SAFETY: handed on to the caller.
-        unsafe { Loom::dealloc(memory, layout) }
-    }
+    as_on!(Loom: Ptr Cell Spin Tag fence rest memory);
 }

@@ -3,12 +3,10 @@
 use super::{Kernel, all, env};
 use crate::fd_table::Got;
 use crate::object::{File, Raw};
+use machine::testing::Tally;
 use machine::{Platform, Real};
 use proptest::prelude::*;
-use std::alloc::Layout;
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::Ordering;
 use vfs_api::Errno;
 
 const LIMIT: usize = 11;
@@ -194,43 +192,6 @@ proptest! {
     }
 }
 
-/// [`Real`], with its allocations counted.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tracked;
-
-thread_local! {
-    static ALLOCATED: Cell<isize> = const { Cell::new(0) };
-}
-
-impl Platform for Tracked {
-    type U32 = <Real as Platform>::U32;
-    type U64 = <Real as Platform>::U64;
-    type Ptr<T: 'static> = <Real as Platform>::Ptr<T>;
-    type Cell<T: Send + 'static> = <Real as Platform>::Cell<T>;
-    type Spin = <Real as Platform>::Spin;
-    type Tag = <Real as Platform>::Tag;
-
-    fn fence(order: Ordering) {
-        Real::fence(order);
-    }
-    fn relax() {
-        Real::relax();
-    }
-    fn work(_ns: u32) {}
-    fn now_ns() -> u64 {
-        0
-    }
-    fn alloc(layout: Layout) -> *mut u8 {
-        ALLOCATED.set(ALLOCATED.get() + 1);
-        Real::alloc(layout)
-    }
-    unsafe fn dealloc(memory: *mut u8, layout: Layout) {
-        ALLOCATED.set(ALLOCATED.get() - 1);
-        // SAFETY: handed on to the caller.
-        unsafe { Real::dealloc(memory, layout) }
-    }
-}
-
 #[test]
 fn all_memory_is_given_back() {
     let ops: Vec<_> =
@@ -241,8 +202,8 @@ fn all_memory_is_given_back() {
             .enumerate()
             .map(|(at, op)| (at / 3 % 2, op))
             .collect();
-    check::<Tracked>(&ops, 1, true);
-    assert_eq!(ALLOCATED.get(), 0);
+    check::<Tally>(&ops, 1, true);
+    assert_eq!(Tally::bytes(), 0);
 }
 
 #[test]

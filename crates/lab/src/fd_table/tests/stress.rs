@@ -29,6 +29,7 @@ fn run(
                 kernel.rcu.online(cx.cpu);
                 for at in 0..steps {
                     step(cpu, (cpu as u64) << 32 | (at + 1), &mut random);
+                    kernel.end_call(cpu);
                     kernel.rcu.quiescent(cx);
                 }
                 kernel.rcu.offline(cx.cpu);

@@ -4,9 +4,14 @@ use super::super::{DESIGNS, MountRefDesign, make, mounted, shared};
 use super::World;
 use crate::design::Env;
 use crate::file_list::tests::env;
+use crate::object::{Mount, Raw};
+use crate::write_count;
 use loom::sync::atomic::AtomicU32;
 use loom::thread::{self, JoinHandle};
-use machine::{Loom, Plain, Platform};
+use machine::sync::Rcu;
+use machine::testing::{found, model};
+use machine::{Cpu, Cx, Loom, Plain, Platform, Word};
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{self, Relaxed};
 
@@ -19,9 +24,8 @@ fn explore(
     cpus: usize,
     body: fn(Arc<World<Loom>>),
 ) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(if cpus == 2 { 3 } else { 2 });
-    builder.check(move || body(Arc::new(World::new(make(&env(cpus)), &env(cpus)))));
+    let preemptions = if cpus == 2 { 3 } else { 2 };
+    model(preemptions, move || body(Arc::new(World::new(make(&env(cpus)), &env(cpus)))));
 }
 
 fn each(cpus: usize, body: fn(Arc<World<Loom>>)) {
@@ -119,30 +123,46 @@ fn attach_against_put(world: Arc<World<Loom>>) {
     assert!(world.detach(0) && world.put(0));
 }
 
-/// A mount leaves the tree, is unhashed, and its last reference goes, while a path walk looks it up.
+/// A path walk looks the mount up, and lets go of it if it was there: whether it was, and whether that was the last reference.
+fn look_up(world: &Arc<World<Loom>>, hashed: &Arc<AtomicU32>) -> JoinHandle<(bool, bool)> {
+    let hashed = hashed.clone();
+    spawn(world, move |world| {
+        let mut found = false;
+        world.design.protect_lookup(world.cx(1), &mut || {
+            // Relaxed: the lock orders it.
+            found = hashed.load(Relaxed) == 1;
+            if found {
+                world.get(1);
+            }
+        });
+        (found, found && world.put(1))
+    })
+}
+
+/// A mount leaves the tree and its last reference goes, while a path walk looks it up. It is there all the time until it is gone.
 fn detach_against_lookup(world: Arc<World<Loom>>) {
     let hashed = Arc::new(AtomicU32::new(1));
     world.attach(0);
-    let walker = {
-        let hashed = hashed.clone();
-        spawn(&world, move |world| {
-            let mut found = false;
-            world.design.protect_lookup(world.cx(1), &mut || {
-                // Relaxed: the lock orders it.
-                if hashed.load(Relaxed) == 1 {
-                    world.get(1);
-                    found = true;
-                }
-            });
-            found && world.put(1)
-        })
-    };
+    let walker = look_up(&world, &hashed);
+    let detached = world.mount.detach(world.cx(0), &mut || hashed.store(0, Relaxed));
+    let last = detached && world.put(0);
+    let (found, walkers) = walker.join().unwrap();
+    assert!(!walkers, "it was in the tree");
+    assert!(found || detached, "missed, but it stays");
+    assert!(last || (world.detach(0) && world.put(0)), "the tree had the last one");
+}
+
+/// A mount that can still be looked up when it is in the tree no more; not when its last reference goes.
+fn put_against_lookup(world: Arc<World<Loom>>) {
+    let hashed = Arc::new(AtomicU32::new(1));
+    world.attach(0);
+    let walker = look_up(&world, &hashed);
     let detached = world.detach(0);
     let last = detached && {
         hashed.store(0, Relaxed);
         world.put(0)
     };
-    let walkers = walker.join().unwrap();
+    let (_, walkers) = walker.join().unwrap();
     assert!(!(last && walkers), "told twice");
     assert!(last || walkers || !detached, "not told");
     assert!(detached || (world.detach(0) && world.put(0)), "the tree had the last one");
@@ -156,6 +176,118 @@ fn remount_against_put(world: Arc<World<Loom>>) {
     world.mount.remounted(world.cx(0));
     assert!(!user.join().unwrap(), "it is in the tree");
     assert!(world.detach(0) && world.put(0));
+}
+
+/// A mount in a tree of one, and what its users use.
+struct Tree {
+    rcu: Rcu<Loom>,
+    design: Box<dyn MountRefDesign<Loom>>,
+    mount: Mount<Loom>,
+    hashed: AtomicU32,
+    used: Memory,
+}
+
+impl Tree {
+    fn new(name: &str) -> Self {
+        let env = env(2);
+        let design = make::<Loom>(name, &env).unwrap();
+        let mount = Mount {
+            id: 0,
+            // Neither is followed here.
+            sb: Raw::from(NonNull::dangling()),
+            root: Raw::from(NonNull::dangling()),
+            refs: design.mount(),
+            writers: write_count::make("none", &env).unwrap().sb().mount(),
+            leaving: Word::new(0),
+        };
+        let (hashed, used) = (AtomicU32::new(1), Memory::new(()));
+        let tree = Tree { rcu: Rcu::new(2), design, mount, hashed, used };
+        tree.mount.refs.attach(tree.cx(0));
+        tree
+    }
+
+    fn cx(&self, cpu: usize) -> Cx<'_, Loom> {
+        Cx { cpu: Cpu(cpu), rcu: &self.rcu }
+    }
+
+    /// Uses and lets go.
+    fn use_it(&self) {
+        self.used.with(|_| ());
+        self.mount.refs.put(self.cx(1));
+    }
+
+    /// A path walk under RCU that crosses the mount; with references if that fails. Whether it got there.
+    fn walk(&self) -> bool {
+        self.rcu.online(Cpu(1));
+        let mut found = false;
+        // Relaxed, here and below: the lock orders it.
+        self.design.protect_lookup(self.cx(1), &mut || found = self.hashed.load(Relaxed) == 1);
+        let crossed = found && (self.mount.legitimize(self.cx(1)) || self.walk_with_reference());
+        if crossed {
+            self.use_it();
+        }
+        self.rcu.offline(Cpu(1));
+        crossed
+    }
+
+    fn walk_with_reference(&self) -> bool {
+        let mut found = false;
+        self.design.protect_lookup(self.cx(1), &mut || {
+            found = self.hashed.load(Relaxed) == 1;
+            if found {
+                self.mount.refs.get(self.cx(1));
+            }
+        });
+        found
+    }
+
+    /// Unmounts it by `leave`, and then nobody uses it. Whether that was done.
+    fn unmount(&self, leave: fn(&Tree) -> bool) -> bool {
+        self.rcu.online(Cpu(0));
+        let left = leave(self);
+        if left {
+            self.used.with_mut(|_| ());
+        }
+        self.rcu.offline(Cpu(0));
+        left
+    }
+
+    fn leave(&self) -> bool {
+        self.mount.leave(self.cx(0), &mut || self.hashed.store(0, Relaxed))
+    }
+
+    /// As [`Mount::leave`], without the grace period.
+    fn leave_at_once(&self) -> bool {
+        self.mount.leaving.store(1, Relaxed);
+        self.mount.refs.detach(self.cx(0), &mut || self.hashed.store(0, Relaxed))
+    }
+}
+
+fn unmount_against_walk(name: &str, leave: fn(&Tree) -> bool) {
+    let tree = Arc::new(Tree::new(name));
+    let walker = {
+        let tree = tree.clone();
+        thread::spawn(move || tree.walk())
+    };
+    let left = tree.unmount(leave);
+    let crossed = walker.join().unwrap();
+    assert!(left || crossed, "missed, but it stays");
+    assert!(left || tree.unmount(leave), "nobody is there any more");
+}
+
+#[test]
+fn an_unmount_against_a_walk_under_rcu() {
+    for info in DESIGNS {
+        model(2, || unmount_against_walk(info.name, Tree::leave));
+    }
+}
+
+#[test]
+fn seeded_bug_no_grace_period_in_unmount() {
+    for info in DESIGNS {
+        let scene = || unmount_against_walk(info.name, Tree::leave_at_once);
+        assert!(found(2, scene), "{} without the grace period", info.name);
+    }
 }
 
 #[test]
@@ -194,6 +326,11 @@ fn detach_against_lookup_holds() {
 }
 
 #[test]
+fn put_against_lookup_holds() {
+    each(2, put_against_lookup);
+}
+
+#[test]
 fn remount_against_put_holds() {
     each(2, remount_against_put);
 }
@@ -221,7 +358,7 @@ fn a_last_put_without_the_lock_races_with_a_lookup() {
     let make = |env: &Env| -> Box<dyn MountRefDesign<Loom>> {
         Box::new(shared::Kernel::<Loom, LastWithoutLock>::new(env))
     };
-    explore(make, 2, detach_against_lookup);
+    explore(make, 2, put_against_lookup);
 }
 
 struct RelaxedPut;

@@ -4,18 +4,17 @@ use super::super::image::InodeImage;
 use super::super::node::OrphanNode;
 use super::faulty::{Fault, Faulty};
 use super::stress::check_image;
-use super::{ENV, cx, nodes, small_file, sorted};
+use super::{ENV, LockFreeFile, LockedFile, cx, nodes, small_file, sorted};
 use crate::orphan_list::Orphans;
 use crate::orphan_list::disk::{Disk, Geometry};
-use crate::orphan_list::file::{Atomic, LockFreeFile, Steps};
-use crate::orphan_list::file_spin::LockedFile;
+use crate::orphan_list::file::{Atomic, Steps};
 use crate::orphan_list::hashed::HashedList;
 use crate::orphan_list::journal::Mode;
 use crate::orphan_list::mutex::GlobalMutex;
 use crate::orphan_list::reduced::ReducedList;
 use machine::sync::Rcu;
+use machine::testing::{found, model};
 use machine::{Loom, Platform, Word};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -30,7 +29,7 @@ const MAKERS: [(&str, Make); 5] = [
     ("reduced", || Box::new(ReducedList::new(Disk::new(&ENV, Geometry::list_only(INODES))))),
     ("hashed", || Box::new(HashedList::new(&ENV, INODES, 1))),
     ("file_spin", || {
-        Box::new(LockedFile::new(&ENV, small_file(INODES, 1, 1, Mode::LOCKLESS_ACCESS)))
+        Box::new(LockedFile::<Loom>::new(&ENV, small_file(INODES, 1, 1, Mode::LOCKLESS_ACCESS)))
     }),
     ("file", || file::<Atomic>(1)),
 ];
@@ -38,18 +37,6 @@ const MAKERS: [(&str, Make); 5] = [
 fn file<S: Steps<Loom>>(entries: usize) -> Made {
     let geometry = small_file(INODES, 1, entries, Mode::LOCKLESS_ACCESS);
     Box::new(LockFreeFile::<Loom, S>::new(&ENV, geometry))
-}
-
-fn model(f: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2);
-    builder.max_branches = 10_000;
-    builder.check(f);
-}
-
-/// Whether the model fails.
-fn fails(f: impl Fn() + Send + Sync + 'static) -> bool {
-    catch_unwind(AssertUnwindSafe(|| model(f))).is_err()
 }
 
 /// A super block with three inodes.
@@ -117,7 +104,7 @@ fn race(
 fn each_design(test: fn(&Arc<Bench>)) {
     for (name, make) in MAKERS {
         println!("design {name}");
-        model(move || test(&Bench::new(make())));
+        model(2, move || test(&Bench::new(make())));
     }
 }
 
@@ -183,12 +170,12 @@ fn add_beside_commit(bench: &Arc<Bench>) {
 fn commit_is_consistent() {
     each_design(add_beside_commit);
     // With room in the file for both; nothing but the handle's end orders the entry before the commit.
-    model(|| add_beside_commit(&Bench::new(file::<Atomic>(2))));
+    model(2, || add_beside_commit(&Bench::new(file::<Atomic>(2))));
 }
 
 #[test]
 fn two_commit() {
-    model(|| {
+    model(2, || {
         let bench = Bench::new(MAKERS[1].1());
         let unlink = |cpu: usize, ino| {
             move |bench: &Bench| {
@@ -204,7 +191,7 @@ fn two_commit() {
 
 #[test]
 fn missing_lock_is_found() {
-    assert!(fails(|| {
+    assert!(found(2, || {
         let bench = Bench::new(Box::new(Faulty::new(INODES, Fault::TakesNoLock)));
         race(&bench, |bench| bench.add(0, 1), |bench| bench.add(1, 2));
         bench.finish(&[1, 2]);
@@ -264,12 +251,12 @@ fn two_claim_of_two<S: Steps<Loom>>() {
 
 #[test]
 fn two_claim_entries_of_one_block() {
-    model(two_claim_of_two::<Atomic>);
+    model(2, two_claim_of_two::<Atomic>);
 }
 
 #[test]
 fn claim_without_exchange_is_found() {
-    assert!(fails(two_claim_of_two::<LoadStoreClaim>));
+    assert!(found(2, two_claim_of_two::<LoadStoreClaim>));
 }
 
 /// Two CPUs want the only entry.
@@ -287,8 +274,8 @@ fn two_reserve_one<S: Steps<Loom>>() {
 
 #[test]
 fn decrement_if_positive_is_exact() {
-    model(two_reserve_one::<Atomic>);
-    assert!(fails(two_reserve_one::<LateDecrement>));
+    model(2, two_reserve_one::<Atomic>);
+    assert!(found(2, two_reserve_one::<LateDecrement>));
 }
 
 /// A CPU frees the only entry while another one wants it: if it gets the reservation, then it sees the entry free.
@@ -307,6 +294,6 @@ fn freed_entry_is_seen<S: Steps<Loom>>() {
 
 #[test]
 fn reservation_publishes_the_freed_entry() {
-    model(freed_entry_is_seen::<Atomic>);
-    assert!(fails(freed_entry_is_seen::<RelaxedRelease>));
+    model(2, freed_entry_is_seen::<Atomic>);
+    assert!(found(2, freed_entry_is_seen::<RelaxedRelease>));
 }

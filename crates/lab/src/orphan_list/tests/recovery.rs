@@ -1,10 +1,9 @@
 //! Recovery of images made by hand, and what an image is.
 
 use super::super::image::{Corruption, DiskImage, InodeImage, RawInode};
-use super::{ENV, cx, nodes, small_file, sorted, subjects};
+use super::{ENV, LockFreeFile, LockedFile, cx, nodes, small_file, sorted, subjects};
 use crate::orphan_list::Orphans;
-use crate::orphan_list::file::{Atomic, LockFreeFile, Steps};
-use crate::orphan_list::file_spin::LockedFile;
+use crate::orphan_list::file::{Atomic, Steps};
 use crate::orphan_list::journal::Mode;
 use machine::sync::Rcu;
 use machine::{Platform, Real};
@@ -100,7 +99,7 @@ fn uses_up_and_gives_back(orphans: &dyn Orphans<Real>) {
 #[test]
 fn orphan_file_runs_out_and_is_given_back() {
     let geometry = small_file(7, 2, 2, Mode::LOCKLESS_ACCESS);
-    uses_up_and_gives_back(&LockedFile::new(&ENV, geometry));
+    uses_up_and_gives_back(&LockedFile::<Real>::new(&ENV, geometry));
     uses_up_and_gives_back(&LockFreeFile::<Real, Atomic>::new(&ENV, geometry));
 }
 

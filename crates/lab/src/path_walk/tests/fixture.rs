@@ -12,64 +12,16 @@ use crate::path_walk::rcu_walk::Lockrefs;
 use crate::path_walk::seeded;
 use crate::path_walk::tree::{Discipline, Tree};
 use crate::path_walk::{Dentry, FsStruct, MountTree, Path, PathWalk};
-use crate::write_count::MountWriters;
-use machine::sync::{Rcu, SpinLock, WordSpin};
-use machine::{Cpu, Cx, POwned, Platform, Real, SpinKind, Word};
-use std::alloc::Layout;
-use std::cell::Cell;
+use crate::write_count::{Access, MountWriters};
+use machine::sync::{Rcu, SpinLock};
+use machine::{Cpu, Cx, POwned, Platform, SpinKind, Word};
 use std::ptr::NonNull;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use vfs_api::Errno;
 
 /// Four CPUs.
 pub(super) const ENV: Env = Env { cpus: 4, spin: SpinKind::Queued };
-
-thread_local! {
-    static ALLOCATED: Cell<isize> = const { Cell::new(0) };
-}
-
-/// This machine, with this thread's bytes counted.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally;
-
-impl Tally {
-    /// Bytes allocated and not freed by this thread.
-    pub(super) fn bytes() -> isize {
-        ALLOCATED.get()
-    }
-}
-
-impl Platform for Tally {
-    type U32 = <Real as Platform>::U32;
-    type U64 = <Real as Platform>::U64;
-    type Ptr<T: 'static> = <Real as Platform>::Ptr<T>;
-    type Cell<T: Send + 'static> = <Real as Platform>::Cell<T>;
-    type Spin = WordSpin<Tally>;
-    type Tag = <Real as Platform>::Tag;
-
-    fn fence(order: Ordering) {
-        Real::fence(order);
-    }
-    fn relax() {
-        Real::relax();
-    }
-    fn work(ns: u32) {
-        Real::work(ns);
-    }
-    fn now_ns() -> u64 {
-        Real::now_ns()
-    }
-    fn alloc(layout: Layout) -> *mut u8 {
-        ALLOCATED.set(ALLOCATED.get() + layout.size().cast_signed());
-        Real::alloc(layout)
-    }
-    unsafe fn dealloc(memory: *mut u8, layout: Layout) {
-        ALLOCATED.set(ALLOCATED.get() - layout.size().cast_signed());
-        // SAFETY: handed on to the caller.
-        unsafe { Real::dealloc(memory, layout) }
-    }
-}
 
 struct NoLock;
 
@@ -88,8 +40,8 @@ impl<P: Platform> MountRef<P> for Count<P> {
         self.0.fetch_sub(1, SeqCst) == 1
     }
     fn attach(&self, _cx: Cx<'_, P>) {}
-    fn detach(&self, _cx: Cx<'_, P>) -> bool {
-        self.references() == 0
+    fn detach(&self, _cx: Cx<'_, P>, _unhash: &mut dyn FnMut()) -> bool {
+        unreachable!("nobody unmounts here")
     }
     fn remounted(&self, _cx: Cx<'_, P>) {}
     fn references(&self) -> i64 {
@@ -104,12 +56,7 @@ impl<P: Platform> MountWriters<P> for NoWriters {
         Ok(())
     }
     fn drop(&self, _cx: Cx<'_, P>) {}
-    fn set_readonly(
-        &self,
-        _cx: Cx<'_, P>,
-        _readonly: bool,
-        _has_writer: &dyn Fn() -> bool,
-    ) -> Result<(), Errno> {
+    fn set(&self, _to: Access<'_>) -> Result<(), Errno> {
         Err(Errno::BUSY)
     }
     fn is_readonly(&self) -> bool {
@@ -133,6 +80,10 @@ impl<P: Platform> MountTree<P> for Mounts<P> {
             top = next;
         }
         Some(top)
+    }
+    fn get_mounted_at(&self, cx: Cx<'_, P>, at: Path<P>) -> Option<Raw<Mount<P>>> {
+        // SAFETY: as above; the fixture's mounts are never unmounted.
+        self.mounted_at(cx, at).inspect(|mount| unsafe { mount.get() }.refs.get(cx))
     }
     fn mount_point(&self, _cx: Cx<'_, P>, mount: Raw<Mount<P>>) -> Option<Path<P>> {
         self.0.lock().unwrap().iter().find(|(_, other)| *other == mount).map(|&(point, _)| point)
@@ -178,6 +129,7 @@ fn new_mount<P: Platform>(id: u32, root: Raw<Dentry<P>>) -> POwned<P, Mount<P>> 
         root,
         refs: Box::new(Count::<P>(P::U64::new(1))),
         writers: Box::new(NoWriters),
+        leaving: P::U32::new(0),
     })
 }
 

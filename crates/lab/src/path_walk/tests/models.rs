@@ -11,29 +11,18 @@ use crate::path_walk::name::Name;
 use crate::path_walk::rcu_walk::Lockrefs;
 use crate::path_walk::{DESIGNS, Path, PathWalk, seeded};
 use loom::thread::spawn;
+use machine::testing::{failure, model};
 use machine::{Cpu, Loom, Plain, Platform};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use vfs_api::Errno;
 
 /// Eight chains, as a power of two: the names of a model should not meet but where that is its subject.
 const CHAINS: u32 = 3;
 
-/// Explores `test` with at most so many preemptions.
-fn explore(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.max_branches = 20_000;
-    builder.check(test);
-}
-
 /// Explores a test that must fail with that message.
 fn must_fail(preemptions: usize, message: &str, test: impl Fn() + Sync + Send + 'static) {
-    let result = catch_unwind(AssertUnwindSafe(|| explore(preemptions, test)));
-    let panic = result.expect_err("the seeded bug was not found");
-    let found = panic.downcast_ref::<String>().map(String::as_str);
-    let found = found.or(panic.downcast_ref::<&str>().copied()).unwrap_or_default();
-    assert!(found.contains(message), "it failed for another reason: {found}");
+    let failure = failure(preemptions, test).expect("the seeded bug was not found");
+    assert!(failure.contains(message), "it failed for another reason: {failure}");
 }
 
 type Walk = Box<dyn PathWalk<Loom>>;
@@ -63,7 +52,7 @@ fn end(world: Arc<World<Loom>>) {
 
 fn in_all_designs(preemptions: usize, test: fn(Walk)) {
     for design in DESIGNS {
-        explore(preemptions, move || test(small(design.name, CHAINS)));
+        model(preemptions, move || test(small(design.name, CHAINS)));
     }
 }
 
@@ -98,7 +87,7 @@ fn get_beside_the_last_put(get: fn(&Lockref<Loom>) -> bool) {
 
 #[test]
 fn a_dead_lockref_is_not_got() {
-    explore(3, || get_beside_the_last_put(Lockref::get_not_dead));
+    model(3, || get_beside_the_last_put(Lockref::get_not_dead));
 }
 
 #[test]
@@ -113,7 +102,7 @@ fn getting_a_dead_lockref_is_found() {
 
 #[test]
 fn the_lock_of_a_lockref_excludes_and_its_count_is_exact() {
-    explore(3, || {
+    model(3, || {
         let lockref = Arc::new((Lockref::<Loom>::new("d_lock"), <Loom as Platform>::Cell::new(0)));
         let work = |(lockref, cell): &(Lockref<Loom>, <Loom as Platform>::Cell<u32>)| {
             lockref.get();
@@ -238,7 +227,7 @@ fn a_look_up_beside_a_rename() {
 
 #[test]
 fn a_lazy_look_up_beside_a_rename_with_one_more_preemption() {
-    explore(2, || look_up_beside_rename(small("rcu_walk", CHAINS)));
+    model(2, || look_up_beside_rename(small("rcu_walk", CHAINS)));
 }
 
 #[test]
@@ -341,7 +330,7 @@ fn search_beside_move(search: fn(&Cache<Loom>, u32, &Dentry<Loom>) -> bool) {
 
 #[test]
 fn a_search_is_repeated_after_a_rename() {
-    explore(3, || {
+    model(3, || {
         search_beside_move(|cache, hash, wanted| {
             cache.search(hash, |dentry| std::ptr::eq(dentry, wanted).then_some(())).is_some()
         });

@@ -1,10 +1,11 @@
 //! Random calls, one after the other, beside the oracle.
 
-use super::fixture::{ENV, Tally, World, ino};
+use super::fixture::{ENV, World, ino};
 use super::oracle::{Oracle, OracleMount};
 use crate::object::{Kind, Raw};
 use crate::path_walk::{DESIGNS, Dentry, Path, make};
 use machine::Cpu;
+use machine::testing::Tally;
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -1,8 +1,9 @@
 //! Path resolution, errno by errno what Linux answers.
 
-use super::fixture::{ENV, Tally, World};
+use super::fixture::{ENV, World};
 use crate::object::Kind::{Directory, Regular};
 use crate::path_walk::{DESIGNS, make};
+use machine::testing::Tally;
 use vfs_api::Errno;
 
 /// Runs `test` for each design, on a tree with /d/e/f and /file.
