@@ -16,3 +16,4 @@ mod procs;
 mod reproduce;
 mod sim;
 mod support;
+mod topology;

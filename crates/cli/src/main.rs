@@ -11,6 +11,7 @@ mod output;
 mod progress;
 mod reproduce;
 mod run;
+mod topology;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args, began),
         Command::List(args) => list::list(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Topology(args) => topology::topology(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Clean(args) => clean::clean(&args),
     };

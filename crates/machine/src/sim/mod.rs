@@ -20,6 +20,7 @@ mod arena;
 mod coherence;
 mod engine;
 mod lines;
+mod machine_file;
 mod names;
 mod outcome;
 mod queue;
