@@ -91,10 +91,12 @@ struct Design<P: Platform, const CHECKS: u8> {
 
 impl<P: Platform, const CHECKS: u8> FdDesign<P> for Design<P, CHECKS> {
     fn table(&self, limit: usize, shared: bool) -> Box<dyn FdTable<P>> {
-        Box::new(TypesafeTable::<P, CHECKS> {
+        let table = Box::new(TypesafeTable::<P, CHECKS> {
             files: FilesStruct::new(&self.env, self.first, limit, shared, true),
             late: SpinLock::new(self.env.spin, "delayed_fput_list", Vec::new()),
-        })
+        });
+        table.files.name_lines();
+        table
     }
 
     fn alloc(&self, cx: Cx<'_, P>) -> Raw<File<P>> {

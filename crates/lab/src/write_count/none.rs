@@ -63,7 +63,9 @@ struct Flag<P: Platform>(POwned<P, P::U32>);
 
 impl<P: Platform> Flag<P> {
     fn new() -> Self {
-        Flag(POwned::new(P::U32::new(0)))
+        let flag = POwned::new(P::U32::new(0));
+        P::name(&*flag, "read-only flag");
+        Flag(flag)
     }
 
     fn get(&self) -> bool {
