@@ -26,7 +26,7 @@ fn short(target: &Path, args: &[&str]) -> Command {
 }
 
 /// Lets the command begin with `action`, in the new process.
-fn begin_with(
+pub(crate) fn begin_with(
     command: &mut Command,
     action: impl FnMut() -> std::io::Result<()> + Send + Sync + 'static,
 ) {

@@ -17,3 +17,4 @@ mod procs;
 mod reproduce;
 mod sim;
 mod support;
+mod topology;

@@ -43,6 +43,8 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Put published tables of five kernel threads beside what the simulator makes of them
     Reproduce(ReproduceArgs),
+    /// Measure how far this machine's CPUs are from each other
+    Topology(TopologyArgs),
     /// Say what this machine can and cannot do
     Doctor(DoctorArgs),
     /// Remove what runs left behind that could not clean up themselves
@@ -339,6 +341,14 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     #[arg(value_parser = PossibleValuesParser::new(reproduce::Format::ALL.map(reproduce::Format::name)).map(page_format))]
     pub(crate) format: reproduce::Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct TopologyArgs {
+    /// Keep it as a machine to simulate on: sim:NAME/ERA
+    #[arg(long, value_name = "NAME")]
+    pub(crate) save: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use crate::Exit;
 use crate::args::{ListArgs, ListFormat, ListWhat};
 use crate::output;
-use harness::Machine;
+use harness::{Machine, UserMachine, UserMachines};
 use lab::design::DesignInfo;
 use lab::eras::Era;
 use serde_json::{Map, Value, json};
@@ -27,7 +27,9 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
                 all.insert("eras".into(), lab::eras::ERAS.iter().map(era_json).collect());
             }
             if wanted(ListWhat::Machines) {
-                all.insert("machines".into(), harness::machines().map(machine_json).collect());
+                let own = own_machines().into_iter().map(own_machine_json);
+                let machines = harness::machines().map(|machine| machine_json(&machine)).chain(own);
+                all.insert("machines".into(), machines.collect());
             }
             format!("{:#}\n", Value::Object(all))
         }
@@ -85,15 +87,51 @@ fn era_json(era: &Era) -> Value {
     json!({ "name": era.name, "parts": parts })
 }
 
-fn machine_json(machine: Machine) -> Value {
+fn machine_json(machine: &Machine) -> Value {
     json!({ "name": machine.name, "summary": machine.summary, "cpus": machine.cpus() })
 }
 
+/// The user's own machine files. That their folder cannot be read does not hide the built-in ones.
+fn own_machines() -> Vec<UserMachine> {
+    UserMachines::of_user().map_or_else(Vec::new, |own| {
+        own.all().unwrap_or_else(|error| {
+            output::tell(&format!("vfscale: your own machines are not listed: {error}"));
+            Vec::new()
+        })
+    })
+}
+
+fn own_machine_json(own: UserMachine) -> Value {
+    let mut value = match &own.machine {
+        Ok(machine) => machine_json(machine),
+        Err(error) => json!({ "error": error }),
+    };
+    // By the file's name it is found.
+    value["name"] = own.name.into();
+    value["file"] = own.file.to_string_lossy().into();
+    value
+}
+
 fn machines_text(text: &mut String) {
+    let line = |text: &mut String, name: &str, machine: &Machine| {
+        let cpus = machine.cpus();
+        let _ = writeln!(text, "  {name:20} {cpus:5} CPUs  {}", machine.summary);
+    };
     let _ = writeln!(text, "simulated machines (sim:MACHINE/ERA):");
     for machine in harness::machines() {
-        let cpus = machine.cpus();
-        let _ = writeln!(text, "  {:20} {cpus:5} CPUs  {}", machine.name, machine.summary);
+        line(text, &machine.name, &machine);
+    }
+    let own = own_machines();
+    if !own.is_empty() {
+        let _ = writeln!(text, "your own machines (sim:MACHINE/ERA):");
+    }
+    for UserMachine { name, machine, .. } in &own {
+        match machine {
+            Ok(machine) => line(text, name, machine),
+            Err(error) => {
+                let _ = writeln!(text, "  {name:20} cannot be used: {}", error.replace('\n', " "));
+            }
+        }
     }
 }
 

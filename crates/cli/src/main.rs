@@ -20,6 +20,7 @@ mod progress;
 mod reproduce;
 mod run;
 mod runs;
+mod topology;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Command::Export(args) => export::export(&args),
         Command::List(args) => list::list(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Topology(args) => topology::topology(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Clean(args) => clean::clean(&args),
     };

@@ -179,6 +179,7 @@ impl<P: Platform> System for Lab<P> {
         let mut kernel = Kernel::new(&self.era, self.cpus + 1);
         kernel.set_call_work(self.call_work_ns);
         let kernel = Arc::new(kernel);
+        kernel.name_lines();
         let process = Task::new_process(&kernel, self.spare(), FDS, true);
         process.enter();
         let made = process.mkdir(DIR.to_bytes()).and_then(|()| process.chdir(DIR.to_bytes()));

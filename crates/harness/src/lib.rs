@@ -27,6 +27,8 @@ mod sim_target;
 mod switch;
 mod target;
 mod task;
+pub mod topology_probe;
+mod user_machines;
 
 pub use ::machine::sim::Machine;
 pub use bench::{Bench, Extra, FailedOn, Outcome, Runner, bind, on_dir};
@@ -39,3 +41,4 @@ pub use run::{Measured, Progress, run};
 pub use rundir::{Found, Owner, find as find_leftovers, remove_leftover};
 pub use sim_target::{SimRun, SimTarget, in_parallel, machines};
 pub use target::{KINDS, Kind, NoTarget, Target};
+pub use user_machines::{UserMachine, UserMachines, check_name as check_machine_name};

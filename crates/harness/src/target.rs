@@ -1,6 +1,7 @@
 //! What stands after `--on`.
 
 use crate::sim_target::SimTarget;
+use crate::user_machines::UserMachines;
 use lab::eras::{Era, NoKernel};
 use machine::sim::Machine;
 use std::ffi::{CString, OsStr};
@@ -64,7 +65,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "sim",
         syntax: "sim:MACHINE/ERA[,part=design]...[,work=NS]",
-        summary: "the same VFS on a simulated machine (list machines, or ./FILE.toml), in virtual time",
+        summary: "the same VFS on a simulated machine (list machines; one of your own: topology --save, or ./FILE.toml), in virtual time",
     },
 ];
 
@@ -132,19 +133,28 @@ pub enum NoTarget {
 /// path, allocation. Assumed; a reproduction sets it from one published row (`work=NS`).
 const CALL_CYCLES: f64 = 1200.0;
 
+/// A file, a built-in machine, or one of the user's.
+fn machine_of(name: &str) -> Result<Machine, String> {
+    if name.contains('/') || name.ends_with(".toml") {
+        let text = std::fs::read_to_string(name).map_err(|error| format!("{name}: {error}"))?;
+        return Machine::from_toml(&text).map_err(|error| format!("{name}: {error}"));
+    }
+    let own = UserMachines::of_user();
+    if let Some(machine) = own.as_ref().map_or(Ok(None), |own| own.find(name))? {
+        return Ok(machine);
+    }
+    Machine::named(name).map_err(|error| match &own {
+        Some(own) => format!("{error}; and of your own in {}", own.folder().display()),
+        None => error.to_string(),
+    })
+}
+
 fn sim(name: &str) -> Result<Target, NoTarget> {
     // A machine may be a file with slashes in its path; an era has none.
     let Some((machine, kernel)) = name.rsplit_once('/') else {
         return Err(NoTarget::Machine(format!("'{name}': write sim:MACHINE/ERA")));
     };
-    let machine = if machine.contains('/') || machine.ends_with(".toml") {
-        let text = std::fs::read_to_string(machine)
-            .map_err(|error| NoTarget::Machine(format!("{machine}: {error}")))?;
-        Machine::from_toml(&text)
-    } else {
-        Machine::named(machine)
-    };
-    let machine = machine.map_err(|error| NoTarget::Machine(error.to_string()))?;
+    let machine = machine_of(machine).map_err(NoTarget::Machine)?;
     let mut call_work_ns = (CALL_CYCLES * 1000.0 / machine.mhz.value) as u32;
     let mut words = Vec::new();
     for word in kernel.split(',') {

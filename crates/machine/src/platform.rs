@@ -153,6 +153,10 @@ pub trait Platform: Copy + Debug + Default + Send + Sync + Sized + 'static {
     fn relax();
     /// Work that touches no shared line, for so many nanoseconds. Nothing on a real machine, whose work is real.
     fn work(ns: u32);
+    /// Says that `object`, where it is now, is `structure.field` of the kernel: so the simulator calls the cache lines it lies on.
+    /// To be called when the object has its final place. Nothing on a platform that does not count lines.
+    #[inline(always)]
+    fn name<T: ?Sized>(_object: &T, _name: &'static str) {}
     /// A monotonic clock, nanoseconds.
     fn now_ns() -> u64;
     /// Memory for `layout`, which has a size above 0; never null.

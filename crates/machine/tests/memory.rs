@@ -82,10 +82,11 @@ fn a_slab_hands_out_each_object_once_and_ends_all() {
     let made = Arc::new(AtomicU64::new(0));
     let slab = {
         let (ends, made) = (Arc::clone(&ends), Arc::clone(&made));
-        Slab::<Real, Counts>::new(2, move || {
+        let make = move || {
             made.fetch_add(1, SeqCst);
             Counts(Arc::clone(&ends))
-        })
+        };
+        Slab::<Real, Counts>::new(2, make, |_| ())
     };
     let objects: HashSet<NonNull<Counts>> = (0..100).map(|at| slab.alloc(Cpu(at % 2))).collect();
     assert_eq!(objects.len(), 100);
@@ -107,7 +108,7 @@ fn a_slab_hands_out_each_object_once_and_ends_all() {
 /// An object is constructed once, and is recycled where it was freed, last in first out.
 #[test]
 fn an_object_is_as_its_last_user_left_it() {
-    let slab = Slab::<Real, AtomicU64>::new(2, || AtomicU64::new(7));
+    let slab = Slab::<Real, AtomicU64>::new(2, || AtomicU64::new(0), |at| at.store(7, Relaxed));
     let object = slab.alloc(Cpu(0));
     // SAFETY: handed out above.
     assert_eq!(unsafe { object.as_ref() }.swap(8, Relaxed), 7);
@@ -124,7 +125,7 @@ fn an_object_is_as_its_last_user_left_it() {
 fn objects_are_freed_on_another_cpu() {
     const OBJECTS: u64 = 20_000;
     in_time(|| {
-        let slab = &Slab::<Real, AtomicU64>::new(2, || AtomicU64::new(0));
+        let slab = &Slab::<Real, AtomicU64>::new(2, || AtomicU64::new(0), |_| ());
         let (give, take) = mpsc::sync_channel::<usize>(100);
         std::thread::scope(|scope| {
             scope.spawn(move || {
@@ -169,7 +170,7 @@ fn loom_cpus_do_not_touch_each_others_lists() {
         });
     }
     model(2, || {
-        let slab = Arc::new(Slab::<Loom, Cell>::new(2, || Cell::new(0)));
+        let slab = Arc::new(Slab::<Loom, Cell>::new(2, || Cell::new(0), |_| ()));
         let turn = |slab: &Slab<Loom, Cell>, cpu| {
             let object = slab.alloc(Cpu(cpu));
             add(object);

@@ -3,8 +3,7 @@
 mod sim_common;
 
 use machine::sim::{
-    Handle, Level, Limit, Machine, Options, SimError, TaskFn, clear_names, in_arena, name_range,
-    run, run_with,
+    Handle, Level, Limit, Machine, Options, SimError, TaskFn, in_arena, run, run_with,
 };
 use machine::sync::{Mutex, MutexKind, PerCpu, Rcu, Spin};
 use machine::{Cpu, Cx, POwned, Platform, Sim, SpinKind, Word};
@@ -217,8 +216,7 @@ fn neighbours_on_a_line_share_its_fate() {
 fn lines_and_locks_have_names() {
     let shared =
         Rc::new(POwned::<Sim, _>::new((Spin::<Sim>::new(SpinKind::Ticket, "s_lock"), word())));
-    let number = &*shared.1;
-    name_range(std::ptr::from_ref(number), size_of_val(number), "file.f_count");
+    Sim::name(&*shared.1, "file.f_count");
     let tasks = (0..4)
         .map(|_| {
             let shared = Rc::clone(&shared);
@@ -228,7 +226,6 @@ fn lines_and_locks_have_names() {
         })
         .collect();
     let outcome = simulate(&machine(4), &for_ns(1, 100_000), tasks);
-    clear_names();
     let names: Vec<_> = outcome.moved.iter().map(|line| line.name.as_str()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
     assert!(names.contains(&"s_lock") && names.contains(&"file.f_count"), "{names:?}");

@@ -15,7 +15,7 @@ pub mod topology;
 pub mod warnings;
 
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ impl Roots {
 }
 
 /// Reads a small file without its trailing newline. The error names the file.
-fn read_text(path: &Path) -> io::Result<String> {
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned()),
         Err(error) => Err(at(path, error)),

@@ -27,15 +27,17 @@ impl<P: Platform, T> Array<P, T> {
         array.align_to(64).expect("64 is a power of two").pad_to_align()
     }
 
-    /// `make` is called for each place in turn.
-    pub(super) fn new(len: usize, make: impl FnMut(usize) -> T) -> Self {
+    /// `make` is called for each place in turn; `name` is what the kernel calls the array.
+    pub(super) fn new(name: &'static str, len: usize, make: impl FnMut(usize) -> T) -> Self {
         let values = P::alloc(Self::layout(len)).cast::<T>();
         for (at, value) in (0..len).map(make).enumerate() {
             // SAFETY: `at` is below `len`, for which there is room.
             unsafe { values.add(at).write(value) };
         }
         let values = NonNull::new(values).expect("alloc is never null");
-        Array { values, len, platform: PhantomData }
+        let array = Array { values, len, platform: PhantomData };
+        P::name(&*array, name);
+        array
     }
 
     /// Bytes it takes.

@@ -21,7 +21,9 @@ pub(super) struct Bits<P: Platform> {
 impl<P: Platform> Bits<P> {
     /// All zero, for `size` descriptors.
     pub(super) fn new(size: usize, two_levels: bool) -> Self {
-        let zeros = |bits: usize| Array::new(bits.div_ceil(BITS), |_| P::Cell::new(0));
+        let zeros = |bits: usize| {
+            Array::new("fdtable.open_fds[]", bits.div_ceil(BITS), |_| P::Cell::new(0))
+        };
         Bits { open: zeros(size), full: two_levels.then(|| zeros(size.div_ceil(BITS))) }
     }
 }

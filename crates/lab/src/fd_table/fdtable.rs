@@ -15,7 +15,9 @@ pub(super) type Fdtable<P> = Array<P, Slot<P>>;
 
 /// `size` empty slots.
 pub(super) fn empty<P: Platform>(size: usize) -> POwned<P, Fdtable<P>> {
-    POwned::new(Array::new(size, |_| Slot::<P>::new(null_mut())))
+    let table = POwned::new(Array::new("fdtable.fd[]", size, |_| Slot::<P>::new(null_mut())));
+    P::name(&*table, "fdtable.fd");
+    table
 }
 
 /// Frees a table that was replaced, after a grace period.
@@ -50,6 +52,12 @@ pub(super) struct FilesStruct<P: Platform> {
 }
 
 impl<P: Platform> FilesStruct<P> {
+    /// To be called when it has its place.
+    pub(super) fn name_lines(&self) {
+        P::name(&self.fdt, "files_struct.fdt");
+        P::name(&self.written, "files_struct.file_lock");
+    }
+
     /// An empty one; `two_levels`: with full_fds_bits.
     pub(super) fn new(
         env: &Env,

@@ -42,11 +42,12 @@ impl<P: Platform> Files<P> {
         let env = *env;
         let slab = Arc::new_cyclic(|slab: &Weak<Slab<P, Entry<P>>>| {
             let home = Home(slab.as_ptr());
-            Slab::new(env.cpus, move || {
+            let make = move || {
                 // The whole of it, so that the closure is as `Send` as `Home` is.
                 let home = &home;
                 Entry { file: File::new(&env), home: Home(home.0) }
-            })
+            };
+            Slab::new(env.cpus, make, |entry| entry.file.name_lines())
         });
         Files { slab }
     }

@@ -55,7 +55,7 @@ impl<P: Platform, L: FileLock<P>> LockedTable<P, L> {
     /// Goes over to `size` slots, unless another thread has already.
     fn grow(&self, size: usize) {
         // As in Linux, memory is allocated and freed without the lock.
-        let fd = Array::new(size, |_| Slot::<P>::new(null_mut()));
+        let fd = Array::new("files_struct.fd[]", size, |_| Slot::<P>::new(null_mut()));
         let bits = Bits::new(size, false);
         let unused = self.write(|locked| {
             if locked.fds.size() >= size {
@@ -76,7 +76,7 @@ impl<P: Platform, L: FileLock<P>> Table<P> for LockedTable<P, L> {
 
     fn new(env: &Env, first: usize, limit: usize, shared: bool) -> Self {
         let fds = Fds::new(first, limit, false);
-        let fd = Array::new(fds.size(), |_| Slot::<P>::new(null_mut()));
+        let fd = Array::new("files_struct.fd[]", fds.size(), |_| Slot::<P>::new(null_mut()));
         LockedTable { lock: L::new(env.spin), locked: P::Cell::new(Locked { fd, fds }), shared }
     }
 }

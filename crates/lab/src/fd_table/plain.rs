@@ -32,7 +32,9 @@ impl<P: Platform, T: Table<P>> Plain<P, T> {
 
 impl<P: Platform, T: Table<P>> FdDesign<P> for Plain<P, T> {
     fn table(&self, limit: usize, shared: bool) -> Box<dyn FdTable<P>> {
-        Box::new(T::new(&self.env, self.first, limit, shared))
+        let table = Box::new(T::new(&self.env, self.first, limit, shared));
+        P::name(&*table, "files_struct");
+        table
     }
 
     fn alloc(&self, cx: Cx<'_, P>) -> Raw<File<P>> {

@@ -93,6 +93,7 @@ impl<P: Platform, S: Steps, const N: usize> Kernel<P, S, N> {
         let slots = || std::array::from_fn(|_| Slot::<P>::new(null_mut()));
         let vector = |_| Vector { nr: P::Cell::new(0), slots: slots() };
         let vectors = Arc::new(PerCpu::new(env.cpus, vector));
+        vectors.iter().for_each(|cpu| P::name(cpu, "filevec (per CPU)"));
         Kernel { env: *env, vectors, steps: PhantomData }
     }
 }

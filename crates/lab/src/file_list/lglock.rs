@@ -52,6 +52,7 @@ impl<P: Platform> FileListDesign<P> for Kernel<P> {
     fn sb(&self) -> Box<dyn SbFiles<P>> {
         let s_files = PerCpu::new(self.env.cpus, |_| Link::new(&self.env));
         s_files.iter().for_each(list::init);
+        s_files.iter().for_each(|cpu| P::name(cpu, "super_block.s_files (per CPU)"));
         Box::new(Sb { files_lglock: self.files_lglock.clone(), s_files })
     }
 }

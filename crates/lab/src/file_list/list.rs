@@ -32,6 +32,7 @@ fn raw<P: Platform>(head: &Link<P>) -> *mut Link<P> {
 /// The head of an empty list, on a line of its own.
 pub(super) fn head<P: Platform>(env: &Env) -> POwned<P, Link<P>> {
     let head = POwned::new(Link::new(env));
+    P::name(&*head, "super_block.s_files");
     init(&head);
     head
 }

@@ -16,7 +16,9 @@ pub(super) struct Counter<P: Platform>(PerCpu<P, P::U64>);
 impl<P: Platform> Counter<P> {
     /// With a sum of 1: the reference of who makes the object, counted on the first CPU.
     pub(super) fn new(cpus: usize) -> Self {
-        Counter(PerCpu::new(cpus, |cpu| P::U64::new(u64::from(cpu.0 == 0))))
+        let counts = PerCpu::new(cpus, |cpu| P::U64::new(u64::from(cpu.0 == 0)));
+        counts.iter().for_each(|cpu| P::name(cpu, "vfsmount.mnt_count (per CPU)"));
+        Counter(counts)
     }
 
     #[inline]

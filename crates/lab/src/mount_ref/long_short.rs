@@ -53,9 +53,11 @@ struct Count<P: Platform> {
 
 impl<P: Platform> MountRefDesign<P> for Kernel<P> {
     fn mount(&self) -> Box<dyn MountRef<P>> {
+        let long = POwned::new(P::U64::new(0));
+        P::name(&*long, "vfsmount.mnt_longrefs");
         Box::new(Count::<P> {
             vfsmount_lock: self.vfsmount_lock.clone(),
-            long: POwned::new(P::U64::new(0)),
+            long,
             short: Counter::new(self.cpus),
         })
     }

@@ -56,9 +56,11 @@ impl<P: Platform, R: Rules> Kernel<P, R> {
 
 impl<P: Platform, R: Rules> MountRefDesign<P> for Kernel<P, R> {
     fn mount(&self) -> Box<dyn MountRef<P>> {
+        let state = POwned::new(State { flags: P::U32::new(0), in_tree: P::U32::new(0) });
+        P::name(&*state, "vfsmount.mnt_flags");
         Box::new(Count::<P, R> {
             vfsmount_lock: self.vfsmount_lock.clone(),
-            state: POwned::new(State { flags: P::U32::new(0), in_tree: P::U32::new(0) }),
+            state,
             count: Counter::new(self.cpus),
             rules: PhantomData,
         })

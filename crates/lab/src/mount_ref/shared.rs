@@ -77,9 +77,11 @@ impl<P: Platform, R: Rules> Kernel<P, R> {
 
 impl<P: Platform, R: Rules> MountRefDesign<P> for Kernel<P, R> {
     fn mount(&self) -> Box<dyn MountRef<P>> {
+        let state = POwned::new(State { count: P::U64::new(1), in_tree: P::U32::new(0) });
+        P::name(&*state, "vfsmount.mnt_count");
         Box::new(Count::<P, R> {
             vfsmount_lock: self.vfsmount_lock.clone(),
-            state: POwned::new(State { count: P::U64::new(1), in_tree: P::U32::new(0) }),
+            state,
             rules: PhantomData,
         })
     }

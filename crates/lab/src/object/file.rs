@@ -80,6 +80,14 @@ impl<P: Platform> File<P> {
         }
     }
 
+    /// To be called when it has its place.
+    pub(crate) fn name_lines(&self) {
+        P::name(&self.link, "file.fu_list");
+        P::name(&self.count, "file.f_count");
+        P::name(&self.pos, "file.f_pos");
+        P::name(&self.body, "file.f_path");
+    }
+
     /// The file that a list link is part of.
     ///
     /// # Safety

@@ -81,7 +81,11 @@ pub(super) struct OrphanBlock<P: Platform> {
 
 impl<P: Platform> OrphanBlock<P> {
     fn new(env: &Env, at: usize, entries: usize) -> Self {
-        let line = |_| POwned::new(std::array::from_fn(|_| P::U32::new(0)));
+        let line = |_| {
+            let line = POwned::new(std::array::from_fn(|_| P::U32::new(0)));
+            P::name(&*line, "orphan file's entries");
+            line
+        };
         let lines = entries.div_ceil(ENTRIES_PER_LINE);
         OrphanBlock {
             buffer: Buffer::new(env, Block::OrphanFile(at)),
@@ -116,7 +120,13 @@ pub struct Disk<P: Platform> {
 impl<P: Platform> Disk<P> {
     pub(super) fn new(env: &Env, geometry: Geometry) -> Self {
         let count = |at: u32| INODES_PER_BLOCK.min(geometry.inodes - at * INODES_PER_BLOCK);
-        let raw = |_| POwned::new(SpinLock::new(env.spin, "i_raw_lock", RawInode::default()));
+        let raw = |_| {
+            let raw = POwned::new(SpinLock::new(env.spin, "i_raw_lock", RawInode::default()));
+            P::name(&*raw, "ext4_inode");
+            raw
+        };
+        let last_orphan = POwned::new(P::Cell::new(0));
+        P::name(&*last_orphan, "ext4_super_block.s_last_orphan");
         let table = (0..geometry.inodes.div_ceil(INODES_PER_BLOCK)).map(|at| TableBlock {
             buffer: Buffer::new(env, Block::InodeTable(at as usize)),
             inodes: (0..count(at)).map(raw).collect(),
@@ -130,7 +140,7 @@ impl<P: Platform> Disk<P> {
         Disk {
             journal: Journal::new(env, geometry.journal),
             super_buffer: Buffer::new(env, Block::Super),
-            last_orphan: POwned::new(P::Cell::new(0)),
+            last_orphan,
             table: table.collect(),
             orphan_file: blocks.map(|at| OrphanBlock::new(env, at, geometry.entries)).collect(),
             durable: SpinLock::new(env.spin, "queue_lock", durable),

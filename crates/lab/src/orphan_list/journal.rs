@@ -73,7 +73,7 @@ pub(super) struct Journal<P: Platform> {
 impl<P: Platform> Journal<P> {
     pub(super) fn new(env: &Env, mode: Mode) -> Self {
         let cpus = u32::try_from(env.cpus).expect("CPUs are few");
-        Journal {
+        let journal = Journal {
             mode,
             // All CPUs must find room at once, or none would get on.
             max_credits: MAX_BUFFERS.max(4 * CREDITS * cpus),
@@ -85,7 +85,11 @@ impl<P: Platform> Journal<P> {
                 handles: P::U32::new(0),
             }),
             dirty: POwned::new(SpinLock::new(env.spin, "j_list_lock", Vec::new())),
-        }
+        };
+        P::name(&*journal.state, "transaction_s.t_state");
+        P::name(&*journal.transaction, "transaction_s.t_updates");
+        P::name(&*journal.dirty, "transaction_s.t_buffers");
+        journal
     }
 
     /// start_this_handle: joins the running transaction. If that one is full, answers its number as the error: it is to be
@@ -193,12 +197,14 @@ struct JournalHead<P: Platform> {
 // but skip the same step; the commit sees the step of who took it, because that handle has ended too.
 impl<P: Platform> Buffer<P> {
     pub(super) fn new(env: &Env, block: Block) -> Self {
-        Buffer(POwned::new(JournalHead {
+        let head = POwned::new(JournalHead {
             lock: Spin::new(env.spin, "b_state_lock"),
             transaction: P::U32::new(0),
             modified: P::U32::new(0),
             block,
-        }))
+        });
+        P::name(&*head, "journal_head");
+        Buffer(head)
     }
 
     /// jbd2_journal_get_write_access: before the block is changed.

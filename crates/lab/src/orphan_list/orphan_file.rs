@@ -35,7 +35,11 @@ impl<P: Platform> BlockInfos<P> {
     pub(super) fn new(geometry: Geometry) -> Self {
         let entries = u32::try_from(geometry.entries).expect("a block has few entries");
         let info = |_| BlockInfo { free_entries: P::U32::new(entries) };
-        let line = |_| POwned::new(std::array::from_fn(info));
+        let line = |_| {
+            let line = POwned::new(std::array::from_fn(info));
+            P::name(&*line, "ext4_orphan_info.ob_free_entries");
+            line
+        };
         let lines = geometry.orphan_blocks.div_ceil(INFOS_PER_LINE);
         BlockInfos { lines: (0..lines).map(line).collect(), blocks: geometry.orphan_blocks }
     }

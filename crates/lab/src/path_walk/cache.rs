@@ -42,7 +42,9 @@ impl<P: Platform> Buckets<P> {
             // SAFETY: the array has room for it.
             unsafe { first.add(at).write(Bucket { first: P::Ptr::new(null_mut()), lock }) };
         }
-        Buckets { first: NonNull::new(first).expect("alloc is never null"), log2 }
+        let buckets = Buckets { first: NonNull::new(first).expect("alloc is never null"), log2 };
+        P::name(buckets.all(), "dentry_hashtable");
+        buckets
     }
 
     fn all(&self) -> &[Bucket<P>] {
@@ -156,7 +158,7 @@ impl<P: Platform> Cache<P> {
 
     pub(super) fn with_buckets(env: &Env, log2: u32) -> Self {
         let spin = |name| Spin::new(env.spin, name);
-        Cache {
+        let cache = Cache {
             env: *env,
             buckets: Buckets::new(env, log2),
             rename_lock: POwned::new(RenameLock {
@@ -166,7 +168,11 @@ impl<P: Platform> Cache<P> {
             lru: POwned::new(Lru { first: P::Ptr::new(null_mut()), lock: spin("dcache_lru_lock") }),
             roots: SpinLock::new(env.spin, "super_blocks", Vec::new()),
             unclaimed: PerCpu::new(env.cpus, |_| P::Cell::new(Vec::new())),
-        }
+        };
+        P::name(&*cache.rename_lock, "rename_lock");
+        P::name(&*cache.lru, "dentry_lru");
+        cache.unclaimed.iter().for_each(|cpu| P::name(cpu, "dentry puts (per CPU)"));
+        cache
     }
 
     pub(super) fn add_root(&self, inode: Raw<Inode<P>>) -> Raw<Dentry<P>> {

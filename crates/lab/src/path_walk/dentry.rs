@@ -112,7 +112,21 @@ impl<P: Platform> Dentry<P> {
     }
 
     fn placed(dentry: Dentry<P>) -> Raw<Dentry<P>> {
-        Raw::new(POwned::<P, _>::new(dentry).into_raw()).expect("into_raw is never null")
+        let dentry = POwned::<P, _>::new(dentry);
+        dentry.name_lines();
+        Raw::new(dentry.into_raw()).expect("into_raw is never null")
+    }
+
+    fn name_lines(&self) {
+        P::name(&self.seq, "dentry.d_seq");
+        P::name(&self.flags, "dentry.d_flags");
+        P::name(&self.next, "dentry.d_hash");
+        P::name(&self.hash_len, "dentry.d_name");
+        P::name(&self.lockref, "dentry.d_lockref");
+        P::name(&self.lock, "dentry.d_lock");
+        P::name(&self.count, "dentry.d_count");
+        P::name(&self.lru_next, "dentry.d_lru");
+        P::name(&self.lru_prev, "dentry.d_lru");
     }
 
     /// Its inode.

@@ -51,7 +51,9 @@ impl<P: Platform> LongName<P> {
     pub(super) fn new(name: &Name<'_>) -> POwned<P, Self> {
         let mut bytes = [0; NAME_MAX];
         bytes[..name.bytes.len()].copy_from_slice(name.bytes);
-        POwned::new(LongName { len: name.bytes.len(), bytes: P::Cell::new(bytes) })
+        let long = POwned::new(LongName { len: name.bytes.len(), bytes: P::Cell::new(bytes) });
+        P::name(&*long, "external_name");
+        long
     }
 
     /// A buffer, if the name does not fit into a dentry.

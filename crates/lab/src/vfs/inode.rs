@@ -32,6 +32,10 @@ impl<P: Platform> Kernel<P> {
             data: SpinLock::new(self.env.spin, "page lock", Vec::new()),
             orphan: OrphanNode::new(&self.env, ino),
         });
+        P::name(&inode.count, "inode.i_count");
+        P::name(&inode.nlink, "inode.i_nlink");
+        P::name(&inode.data, "inode.i_data");
+        P::name(&inode.orphan, "inode.i_orphan");
         // Relaxed: only this CPU changes its counter.
         let nr = self.nr_inodes.get(cx.cpu);
         nr.store(nr.load(Relaxed).wrapping_add(1), Relaxed);

@@ -139,6 +139,15 @@ impl<P: Platform> Kernel<P> {
         self.call_work_ns = ns;
     }
 
+    /// Says what the lines of the kernel itself are called. To be called when it has its place.
+    pub fn name_lines(&self) {
+        self.rcu.name_lines();
+        self.tree.name_lines();
+        P::name(&self.sb.remove_count, "super_block.s_remove_count");
+        self.numbers.iter().for_each(|cpu| P::name(cpu, "free inode numbers (per CPU)"));
+        self.nr_inodes.iter().for_each(|cpu| P::name(cpu, "nr_inodes (per CPU)"));
+    }
+
     fn mount_root(&self) {
         let cx = self.cx(Cpu(0));
         self.rcu.online(cx.cpu);
@@ -177,6 +186,7 @@ impl<P: Platform> Kernel<P> {
                 leaving: P::U32::new(0),
             };
             let mount = POwned::new(mount);
+            P::name(&*mount, "vfsmount");
             let raw = Raw::of(&*mount);
             mounts.push(Made { mount, holds_root: true });
             raw

@@ -29,6 +29,11 @@ impl<P: Platform> Tree<P> {
         Tree { root: P::Ptr::new(null_mut()), first: P::Ptr::new(null_mut()) }
     }
 
+    pub(super) fn name_lines(&self) {
+        P::name(&self.root, "init_fs.root");
+        P::name(&self.first, "mount_hashtable");
+    }
+
     pub(super) fn set_root(&self, mount: Raw<Mount<P>>) {
         // Release: the mount is complete for whoever finds it.
         self.root.store(mount.ptr(), Release);
@@ -47,6 +52,7 @@ impl<P: Platform> Tree<P> {
         // Relaxed: changes exclude each other. Release below: readers find the node complete.
         let next = P::Ptr::new(self.first.load(Relaxed));
         let node = POwned::<P, _>::new(Node { at, mount, next });
+        P::name(&*node, "mount_hashtable");
         self.first.store(node.into_raw(), Release);
     }
 

@@ -52,14 +52,13 @@ struct Design {
 
 impl<P: Platform> WriteCountDesign<P> for Design {
     fn sb(&self) -> Arc<dyn SbWriters<P>> {
-        Arc::new(Sb::<P> {
-            hot: POwned::new(SbCount {
-                lock: Spin::new(self.env.spin, "s_mnt_writers_lock"),
-                mounts_writing: P::U64::new(0),
-                readonly: P::U32::new(0),
-            }),
-            mounts: Mounts::new(&self.env),
-        })
+        let hot = POwned::new(SbCount {
+            lock: Spin::new(self.env.spin, "s_mnt_writers_lock"),
+            mounts_writing: P::U64::new(0),
+            readonly: P::U32::new(0),
+        });
+        P::name(&*hot, "super_block.s_mnt_writers");
+        Arc::new(Sb::<P> { hot, mounts: Mounts::new(&self.env) })
     }
 }
 
@@ -93,7 +92,14 @@ impl<P: Platform> SbWriters<P> for Sb<P> {
         let me = self.hot.lock.with(|| {
             let flags = if self.hot.readonly.load(Relaxed) == 0 { SB_WRITABLE } else { 0 };
             let count = Count { flags: P::U32::new(flags), writers: P::U32::new(0) };
+<<<<<<< HEAD
             self.mounts.add(|| POwned::new(count))
+=======
+            let me = Arc::new(POwned::new(count));
+            P::name(&**me, "vfsmount.mnt_writers");
+            self.mounts.add(Arc::clone(&me));
+            me
+>>>>>>> e63b9881a8c96bafac536894b6b3e5b33ab0657b
         });
         Box::new(Mount { me, sb: self })
     }

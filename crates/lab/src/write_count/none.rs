@@ -75,6 +75,7 @@ const SB_READONLY: u32 = 2;
 /// A remount is looking: newcomers wait for it.
 const HOLD: u32 = 4;
 
+<<<<<<< HEAD
 struct Count<P: Platform> {
     flags: POwned<P, P::U32>,
     /// Writers that are on no list, by CPU.
@@ -88,6 +89,13 @@ impl<P: Platform> Count<P> {
         let under_way = self.under_way.get(cpu);
         // Relaxed: the CPU's own. Release: see the header.
         under_way.store(under_way.load(Relaxed).wrapping_add_signed(by), Release);
+=======
+impl<P: Platform> Flag<P> {
+    fn new() -> Self {
+        let flag = POwned::new(P::U32::new(0));
+        P::name(&*flag, "read-only flag");
+        Flag(flag)
+>>>>>>> e63b9881a8c96bafac536894b6b3e5b33ab0657b
     }
 
     fn has_any_under_way(&self) -> bool {

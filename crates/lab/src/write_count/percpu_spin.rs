@@ -52,9 +52,11 @@ struct Design<P: Platform> {
 
 impl<P: Platform> WriteCountDesign<P> for Design<P> {
     fn sb(&self) -> Arc<dyn SbWriters<P>> {
+        let readonly = POwned::new(P::U32::new(0));
+        P::name(&*readonly, "super_block.s_flags");
         Arc::new(Sb {
             slots: Arc::clone(&self.slots),
-            readonly: POwned::new(P::U32::new(0)),
+            readonly,
             mounts: Mounts::new(&self.env),
         })
     }
@@ -133,10 +135,12 @@ struct Slots<P: Platform>(PerCpu<P, Slot<P>>);
 
 impl<P: Platform> Slots<P> {
     fn new(env: &Env) -> Self {
-        Slots(PerCpu::new(env.cpus, |_| Slot {
+        let slots = PerCpu::new(env.cpus, |_| Slot {
             lock: Spin::new(env.spin, "mnt_writer_lock"),
             held: P::Cell::new(Held { count: 0, mount: None }),
-        }))
+        });
+        slots.iter().for_each(|cpu| P::name(cpu, "mnt_writer (per CPU)"));
+        Slots(slots)
     }
 
     fn with_own<R>(&self, cpu: Cpu, f: impl FnOnce(&mut Held<P>) -> R) -> R {
@@ -200,7 +204,13 @@ impl<P: Platform> Sb<P> {
 
 impl<P: Platform> SbWriters<P> for Sb<P> {
     fn mount(self: Arc<Self>) -> Box<dyn MountWriters<P>> {
+<<<<<<< HEAD
         let me = self.mounts.add(|| POwned::new(Count::new()));
+=======
+        let me = Arc::new(POwned::new(Count::new()));
+        P::name(&**me, "vfsmount.__mnt_writers");
+        self.mounts.add(Arc::clone(&me));
+>>>>>>> e63b9881a8c96bafac536894b6b3e5b33ab0657b
         Box::new(Mount { me, sb: self })
     }
 

@@ -43,9 +43,9 @@ struct Design {
 impl<P: Platform> WriteCountDesign<P> for Design {
     fn sb(&self) -> Arc<dyn SbWriters<P>> {
         let lock = Spin::new(self.env.spin, "s_mnt_writers_lock");
-        Arc::new(Sb::<P> {
-            hot: POwned::new(Locked { lock, count: P::Cell::new(Count::default()) }),
-        })
+        let hot = POwned::new(Locked { lock, count: P::Cell::new(Count::default()) });
+        P::name(&*hot, "super_block.s_mnt_writers");
+        Arc::new(Sb::<P> { hot })
     }
 }
 
@@ -89,7 +89,9 @@ impl<P: Platform> Sb<P> {
 
 impl<P: Platform> SbWriters<P> for Sb<P> {
     fn mount(self: Arc<Self>) -> Box<dyn MountWriters<P>> {
-        Box::new(Mount { count: POwned::new(P::Cell::new(Count::default())), sb: self })
+        let count = POwned::new(P::Cell::new(Count::default()));
+        P::name(&*count, "vfsmount.mnt_writers");
+        Box::new(Mount { count, sb: self })
     }
 
     fn set(&self, to: Access<'_>) -> Result<(), Errno> {

@@ -3,6 +3,7 @@
 //! Every block begins on a line of its own, and blocks of a class are recycled last in, first out. So which objects share lines,
 //! and which lines are used again, depends only on the sequence of calls and never on addresses.
 
+use super::names;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
@@ -123,7 +124,13 @@ pub(super) fn range() -> (usize, usize) {
 
 /// See `Platform::alloc`.
 pub(super) fn alloc(layout: Layout) -> *mut u8 {
-    ARENA.with_borrow_mut(|arena| arena.alloc(layout))
+    let (block, offset) = ARENA.with_borrow_mut(|arena| {
+        let block = arena.alloc(layout);
+        (block, block as usize - arena.base as usize)
+    });
+    // What was there before had its own names.
+    names::forget(offset, class(layout).0);
+    block
 }
 
 /// See `Platform::dealloc`. Memory of another thread's arena is leaked.

@@ -20,6 +20,7 @@ mod arena;
 mod coherence;
 mod engine;
 mod lines;
+mod machine_file;
 mod names;
 mod outcome;
 mod queue;
@@ -32,7 +33,6 @@ mod wait;
 mod words;
 
 pub use arena::{Allocator, in_arena};
-pub use names::{clear_names, name_range};
 pub use outcome::{Blocked, LineUse, Outcome, SimError, TaskUse};
 pub use run::{Handle, Limit, Options, TaskFn, VirtualNs, run, run_with};
 pub use spec::{Bus, Error, Level, MACHINES, Machine, Value};
@@ -72,6 +72,10 @@ impl Platform for Sim {
     /// Virtual time of the CPU; 0 outside of a simulation.
     fn now_ns() -> u64 {
         engine::now_ns()
+    }
+    #[inline]
+    fn name<T: ?Sized>(object: &T, name: &'static str) {
+        names::name(std::ptr::from_ref(object).addr(), size_of_val(object), name);
     }
     fn alloc(layout: Layout) -> *mut u8 {
         arena::alloc(layout)

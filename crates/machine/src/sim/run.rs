@@ -1,17 +1,21 @@
 //! Running tasks on a simulated machine.
 
+use super::arena::LINE_BITS;
 use super::coherence::NS;
 use super::engine::{self, Engine, Running, State, TaskState};
 use super::outcome::{Blocked, LineUse, Outcome, SimError, TaskUse};
 use super::queue::key;
 use super::schedule::{Stop, Task, drive};
 use super::spec::Machine;
-use super::stacks::SlabStack;
+use super::stacks::{self, SlabStack};
 use super::{names, tag};
 use crate::platform::Cpu;
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, take};
+
+/// What is shared of a task's stack: the node with which it stands in a lock's queue.
+const WAITERS: &str = "mcs_spinlock (on the waiter's stack)";
 
 /// Virtual time, nanoseconds.
 pub type VirtualNs = u64;
@@ -260,9 +264,11 @@ impl Engine {
         moved.into_iter().map(in_ns).collect()
     }
 
+    /// A line's name: those of its objects, the lock that is there, or its number by first touch.
     fn line_name(&self, at: usize) -> String {
         let count = &self.memory.lines.counts[at];
-        names::name_of((count.address << 6) as usize, 64).unwrap_or_else(|| match count.lock {
+        names::name_of(count.address as usize).unwrap_or_else(|| match count.lock {
+            0 if stacks::is_on_one((count.address << LINE_BITS) as usize) => WAITERS.to_owned(),
             0 => format!("line {at}"),
             number => tag::lock_name(number - 1).to_owned(),
         })

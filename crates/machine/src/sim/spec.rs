@@ -184,7 +184,7 @@ impl Machine {
         machine
     }
 
-    fn values(&self) -> impl Iterator<Item = (&'static str, &Value, f64)> {
+    pub(super) fn values(&self) -> impl Iterator<Item = (&'static str, &Value, f64)> {
         /// A second: longer than anything here takes.
         const SECOND: f64 = 1e9;
         [

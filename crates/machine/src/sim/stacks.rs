@@ -14,6 +14,8 @@ const COLOURS: usize = 48;
 const SLAB: usize = 64;
 
 thread_local! {
+    /// Where the slabs are.
+    static SLABS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     /// Free stacks, as (lowest usable address, top). The mappings stay as long as the process: a stack may outlive its thread.
     static FREE: RefCell<Vec<(usize, usize)>> = const { RefCell::new(Vec::new()) };
 }
@@ -47,6 +49,7 @@ fn grow(free: &mut Vec<(usize, usize)>) {
         )
     };
     let base = base.expect("address space for stacks") as usize;
+    SLABS.with_borrow_mut(|slabs| slabs.push(base));
     for at in (0..SLAB).rev() {
         let bottom = base + at * SIZE;
         // SAFETY: the lowest page of the stack just mapped, which nobody uses.
@@ -54,6 +57,11 @@ fn grow(free: &mut Vec<(usize, usize)>) {
         let colour = at % COLOURS * 64;
         free.push((bottom + GUARD, bottom + SIZE - colour));
     }
+}
+
+/// Whether the address is on a stack of this thread's slabs.
+pub(super) fn is_on_one(address: usize) -> bool {
+    SLABS.with_borrow(|slabs| slabs.iter().any(|slab| address.wrapping_sub(*slab) < SIZE * SLAB))
 }
 
 impl Drop for SlabStack {

@@ -100,14 +100,21 @@ impl<P: Platform> Rcu<P> {
             peak_bytes: 0,
             done: 0,
         };
-        Rcu {
+        let rcu = Rcu {
             current: P::U64::new(1),
             ended: P::U64::new(0),
             cpus: PerCpu::new(cpus, |_| Local {
                 seen: P::U64::new(0),
                 queue: P::Cell::new(queue()),
             }),
-        }
+        };
+        rcu.cpus.iter().for_each(|cpu| P::name(cpu, "rcu_data (per CPU)"));
+        rcu
+    }
+
+    /// To be called when it has its place.
+    pub fn name_lines(&self) {
+        P::name(&self.current, "rcu_state.gp_seq");
     }
 
     fn with_queue<R>(&self, cpu: Cpu, f: impl FnOnce(&mut Queue<P>) -> R) -> R {

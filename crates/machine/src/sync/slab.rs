@@ -25,14 +25,17 @@ unsafe impl<T: Send> Send for Local<T> {}
 /// The cache.
 pub struct Slab<P: Platform, T: Send + Sync + 'static> {
     make: Box<dyn Fn() -> T + Send + Sync>,
+    placed: fn(&T),
     cpus: PerCpu<P, P::Cell<Local<T>>>,
 }
 
 impl<P: Platform, T: Send + Sync + 'static> Slab<P, T> {
-    /// An empty cache; `make` constructs an object once, for all its lives.
-    pub fn new(cpus: usize, make: impl Fn() -> T + Send + Sync + 'static) -> Self {
+    /// An empty cache; `make` constructs an object once, for all its lives, and `placed` sees it at its place.
+    pub fn new(cpus: usize, make: impl Fn() -> T + Send + Sync + 'static, placed: fn(&T)) -> Self {
         let local = || Local { free: Vec::new(), blocks: Vec::new(), allocated: 0, freed: 0 };
-        Slab { make: Box::new(make), cpus: PerCpu::new(cpus, |_| P::Cell::new(local())) }
+        let cpus = PerCpu::new(cpus, |_| P::Cell::new(local()));
+        cpus.iter().for_each(|cpu| P::name(cpu, "kmem_cache_cpu"));
+        Slab { make: Box::new(make), placed, cpus }
     }
 
     fn layout() -> Layout {
@@ -68,6 +71,8 @@ impl<P: Platform, T: Send + Sync + 'static> Slab<P, T> {
             let object = unsafe { block.add(at * stride).cast::<T>() };
             // SAFETY: as above; nothing is there yet.
             unsafe { object.write((self.make)()) };
+            // SAFETY: just written.
+            (self.placed)(unsafe { &*object });
             local.free.push(NonNull::new(object).expect("alloc is never null"));
         }
         local.blocks.push(NonNull::new(block.cast()).expect("alloc is never null"));

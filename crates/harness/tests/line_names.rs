@@ -1,0 +1,66 @@
+//! Which cache lines move is told by the kernel's names: `structure.field`, or the lock that is there.
+
+use harness::{Machine, SimRun, SimTarget, in_parallel};
+use machine::sim::{Allocator, Limit, Outcome};
+use vfs_api::{TaskMode, Workload};
+
+/// As the program has it: the kernel's boxes are lines of the arena.
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+/// Runs every workload.
+struct Every<'a> {
+    run: SimRun<'a>,
+    outcomes: Vec<(&'static str, Outcome)>,
+}
+
+impl workloads::Visitor for Every<'_> {
+    fn visit<W: Workload>(&mut self) {
+        if W::INFO.modes.contains(&self.run.mode) {
+            let outcome = self.run.run::<W>().expect("it runs");
+            self.outcomes.push((W::INFO.name, outcome));
+        }
+    }
+}
+
+/// The workloads in an era that have lines without a name, with their shares of all transfers.
+fn nameless(era: &lab::eras::Era, mode: TaskMode) -> Vec<String> {
+    let machine = Machine::named("xeon-16-2014").expect("built in");
+    let target = SimTarget { machine, era: *era, call_work_ns: 400 };
+    let run = SimRun {
+        target: &target,
+        mode,
+        tasks: 8,
+        kernel_cpus: 8,
+        seed: 1,
+        limit: Limit::ops(600, 20_000_000),
+        remounted: false,
+    };
+    let mut every = Every { run, outcomes: Vec::new() };
+    workloads::visit_all(&mut every);
+    let judged = every.outcomes.into_iter().filter_map(|(workload, outcome)| {
+        let (named, others): (Vec<_>, Vec<_>) =
+            outcome.moved.iter().partition(|line| !line.name.starts_with("line "));
+        let named: u64 = named.iter().map(|line| line.transfers).sum();
+        let share = named as f64 / outcome.transfers.max(1) as f64;
+        let few: Vec<_> = others.iter().take(4).map(|l| (&l.name, l.transfers)).collect();
+        (share <= 0.99 && outcome.transfers > 0).then(|| {
+            format!(
+                "{workload} {mode} {}: {named} of {} have names, {few:?}",
+                era.name, outcome.transfers
+            )
+        })
+    });
+    judged.collect()
+}
+
+#[test]
+fn nearly_every_transfer_of_every_workload_and_era_has_a_name() {
+    let runs: Vec<_> = lab::eras::ERAS
+        .iter()
+        .flat_map(|era| [TaskMode::Process, TaskMode::Thread].map(|mode| (era, mode)))
+        .collect();
+    let missing: Vec<String> =
+        in_parallel(&runs, |(era, mode)| nameless(era, *mode)).into_iter().flatten().collect();
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
