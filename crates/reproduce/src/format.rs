@@ -465,7 +465,7 @@ mod tests {
         page.compared[0].simulated = None;
         let text = render(std::slice::from_ref(&page), Format::Text);
         assert!(text.contains("PARTIAL") && text.contains("two CPUs"), "{text}");
-        let line = text.lines().filter(|line| line.contains("no patch, real")).last().unwrap();
+        let line = text.lines().rfind(|line| line.contains("no patch, real")).unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
         let expected =
             "no patch, real 30.111 s 2.000 s 1.500 to 2.500 2 measured - - - -".split(' ');
