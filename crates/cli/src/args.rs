@@ -5,7 +5,9 @@ use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser}
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use harness::Target;
 use harness::machine::topology::Pin;
-use std::ffi::OsString;
+use reproduce::On;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 use store::RunName;
@@ -41,7 +43,7 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// List workloads, targets and the lab's designs
     List(ListArgs),
-    /// Put published tables of five kernel threads beside what the simulator makes of them
+    /// Put published tables of five kernel threads beside what the simulator makes of them, and what is measured here
     Reproduce(ReproduceArgs),
     /// Measure how far this machine's CPUs are from each other
     Topology(TopologyArgs),
@@ -328,12 +330,22 @@ pub(crate) enum ListFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
-    /// openbench, fd-lookup, orphan, vfs-scale, file-list, or all
+    /// openbench, fd-lookup, orphan, vfs-scale, file-list, others (published elsewhere), or all
     #[arg(value_name = "THREAD", default_value = "all")]
     #[arg(value_parser = PossibleValuesParser::new(crate::reproduce::names()))]
     pub(crate) thread: String,
 
-    /// Runs of each point with different seeds; with more than 128 tasks no more than two
+    /// Whom to ask: sim (simulated machines like the mails'), lab (the same designs on this machine), dir:PATH (this kernel);
+    /// may be given several times
+    #[arg(long = "on", value_name = "WHERE", default_value = "sim")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(|text| reproduce_on(&text)))]
+    pub(crate) on: Vec<On>,
+
+    /// Budget of what is measured (lab, dir:), for each thread
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, allow_hyphen_values = true)]
+    pub(crate) time: Duration,
+
+    /// Runs of each simulated point with different seeds; with more than 128 tasks no more than two, with more than 1500 one
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub(crate) seeds: u64,
 
@@ -418,6 +430,17 @@ fn comparison_format(name: &str) -> Result<&'static report::ComparisonFormat, St
     })
 }
 
+fn reproduce_on(text: &OsStr) -> Result<On, String> {
+    match text.as_bytes() {
+        b"sim" => Ok(On::Sim),
+        b"lab" => Ok(On::Lab),
+        bytes if bytes.starts_with(b"dir:") && bytes.len() > 4 => {
+            Ok(On::Dir(OsStr::from_bytes(&bytes[4..]).into()))
+        }
+        _ => Err("write sim, lab or dir:PATH".into()),
+    }
+}
+
 fn page_format(name: String) -> reproduce::Format {
     let mut all = reproduce::Format::ALL.into_iter();
     all.find(|format| format.name() == name)
@@ -453,6 +476,17 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn reproduce_asks_three_kinds_of_places() {
+        let on = |text: &str| reproduce_on(OsStr::new(text));
+        assert_eq!(on("sim"), Ok(On::Sim));
+        assert_eq!(on("lab"), Ok(On::Lab));
+        assert_eq!(on("dir:/mnt/x"), Ok(On::Dir("/mnt/x".into())));
+        for wrong in ["", "dir:", "/mnt/x", "lab:linux-6.18", "sim:x"] {
+            assert!(on(wrong).unwrap_err().contains("dir:PATH"), "{wrong}");
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("machine", &["machine"]),
     ("lab", &["machine", "vfs-api"]),
     ("harness", &["lab", "machine", "results", "vfs-api", "workloads", "stats"]),
-    ("reproduce", &["harness", "machine", "vfs-api", "workloads"]),
+    ("reproduce", &["harness", "machine", "results", "stats", "vfs-api", "workloads"]),
     ("overhead", &["harness", "results", "stats", "vfs-api", "workloads"]),
     ("bench-simulator", &["machine"]),
     ("bench-lab", &["harness", "lab", "machine", "results", "stats", "vfs-api", "workloads"]),

@@ -228,7 +228,12 @@ fn repeat_until<W: Workload, F: FileSystem>(
 
 /// Workload `W` on a directory of this kernel, which must exist when the bench is prepared.
 pub fn bind<W: Workload>(dir: CString) -> Box<dyn Bench> {
-    Box::new(Bound::<W, ThisKernel> { system: Arc::new(ThisKernel), dir, workload: PhantomData })
+    bind_type::<W, _>(Arc::new(ThisKernel), dir)
+}
+
+/// Workload `W` on a system.
+pub(crate) fn bind_type<W: Workload, S: System>(system: Arc<S>, dir: CString) -> Box<dyn Bench> {
+    Box::new(Bound::<W, S> { system, dir, workload: PhantomData })
 }
 
 /// The registered `workload` on a directory of this kernel.
@@ -248,7 +253,7 @@ pub(crate) fn bind_to<S: System>(workload: &Info, system: Arc<S>, dir: CString) 
         fn visit<W: Workload>(&mut self) {
             if W::INFO.name == self.name {
                 let (system, dir) = (Arc::clone(&self.system), self.dir.clone());
-                self.found = Some(Box::new(Bound::<W, S> { system, dir, workload: PhantomData }));
+                self.found = Some(bind_type::<W, S>(system, dir));
             }
         }
     }

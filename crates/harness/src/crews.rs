@@ -4,7 +4,7 @@ use crate::bench::Bench;
 use crate::crew::{Crew, Ended, Slice};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::lab_target::on_lab;
+use crate::lab_target::LabSpec;
 use crate::machine::topology::{Pin, order};
 use crate::plan::{Plan, PlannedPoint};
 use crate::target::{Target, c_path};
@@ -44,7 +44,14 @@ impl Crews {
                 }
                 let bench = match (&curve.target, &dirs[number]) {
                     (Target::Lab { era, .. }, _) => {
-                        on_lab(curve.workload, *era, curve.mode, most, request.locks)
+                        let spec = LabSpec {
+                            era: *era,
+                            mode: curve.mode,
+                            tasks: most,
+                            locks: request.locks,
+                            before: curve.before,
+                        };
+                        (curve.bind_lab)(curve.workload, spec)
                     }
                     (Target::Dir(_), Some(dir)) => (curve.bind)(curve.workload, c_path(dir)),
                     // What is simulated needs no tasks here; a directory was made for every `dir:`.

@@ -4,13 +4,15 @@
 //! process of the lab, with an fd table of its own; in thread mode they are threads of one. A CPU of the lab is a task: per-CPU
 //! data belongs to one task each, so with more tasks than CPUs it stays contention-free where a kernel's would be shared.
 
-use crate::bench::{Bench, Extra, FailedOn, System, at_work, bind_to};
+use crate::bench::{Bench, Extra, FailedOn, System, at_work, bind_to, bind_type};
 use lab::eras::Era;
 use lab::vfs::{Kernel, Task};
 use machine::{Counted, Cpu, Platform, Real};
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, OnceLock};
-use vfs_api::{Call, Errno, Failure, Fd, FileSystem, Info, Mode, Mounts, OFlags, Stat, TaskMode};
+use vfs_api::{
+    Call, Errno, Failure, Fd, FileSystem, Info, Mode, Mounts, OFlags, Stat, TaskMode, Workload,
+};
 
 /// Where the workloads' files are: as deep as /tmp/file.
 const DIR: &CStr = c"/tmp";
@@ -100,12 +102,41 @@ impl<P: Platform> Mounts for LabFs<P> {
     }
 }
 
+/// What happens in a kernel of the lab before a workload comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Before {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The root file system is remounted, as distributions do while they boot.
+    Remount,
+    /// The workloads' directory is bound to [`SECOND_MOUNT`] as well.
+    SecondMount,
+}
+
+/// Where a second mount shows the workloads' directory.
+pub const SECOND_MOUNT: &CStr = c"/mnt";
+
+impl Before {
+    fn done_by<P: Platform>(self, fs: &LabFs<P>) -> Result<(), Failure> {
+        match self {
+            Before::Nothing => Ok(()),
+            Before::Remount => fs.remount_mount(c"/", false),
+            Before::SecondMount => {
+                fs.mkdir(SECOND_MOUNT, Mode::RWXU)?;
+                fs.bind(DIR, SECOND_MOUNT)
+            }
+        }
+    }
+}
+
 /// The kernel of a curve, made in the process that hosts its tasks.
 pub(crate) struct Lab<P: Platform> {
     era: Era,
     mode: TaskMode,
     cpus: usize,
     call_work_ns: u32,
+    before: Before,
     made: OnceLock<Made<P>>,
 }
 
@@ -118,7 +149,12 @@ struct Made<P: Platform> {
 impl<P: Platform> Lab<P> {
     /// A kernel of `era` to be, with a CPU for each of `tasks` tasks. `call_work_ns`: see [`Kernel::set_call_work`].
     pub(crate) fn new(era: Era, mode: TaskMode, tasks: usize, call_work_ns: u32) -> Self {
-        Lab { era, mode, cpus: tasks, call_work_ns, made: OnceLock::new() }
+        Lab { era, mode, cpus: tasks, call_work_ns, before: Before::Nothing, made: OnceLock::new() }
+    }
+
+    /// The same; `before` happens in it first.
+    pub(crate) fn after(self, before: Before) -> Self {
+        Lab { before, ..self }
     }
 
     /// Where the workloads' files are.
@@ -192,7 +228,10 @@ impl<P: Platform> System for Lab<P> {
         if self.made.set(Made { kernel, process }).is_err() {
             unreachable!("a curve is prepared once");
         }
-        settle(thread)
+        let fs = settle(thread)?;
+        at_work(&fs, |fs| self.before.done_by(fs))
+            .map_err(|failure| FailedOn { failure, path: DIR.to_owned() })?;
+        Ok(fs)
     }
 
     fn task(&self, task: usize) -> Result<LabFs<P>, FailedOn> {
@@ -212,21 +251,43 @@ impl<P: Platform> System for Lab<P> {
     }
 }
 
-/// `workload` on the lab: a kernel of `era` with a CPU per task. `locks`: count and time every lock.
-pub(crate) fn on_lab(
-    workload: &Info,
-    era: Era,
-    mode: TaskMode,
-    tasks: usize,
-    locks: bool,
-) -> Box<dyn Bench> {
-    fn on<P: Platform>(workload: &Info, era: Era, mode: TaskMode, cpus: usize) -> Box<dyn Bench> {
-        let dir: CString = DIR.to_owned();
-        bind_to(workload, Arc::new(Lab::<P>::new(era, mode, cpus, 0)), dir)
+/// A kernel of the lab and the tasks that will work in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LabSpec {
+    /// Its designs.
+    pub(crate) era: Era,
+    /// Whether tasks share an fd table.
+    pub(crate) mode: TaskMode,
+    /// How many there will be: a CPU for each.
+    pub(crate) tasks: usize,
+    /// Count and time every lock.
+    pub(crate) locks: bool,
+    /// What happens first.
+    pub(crate) before: Before,
+}
+
+impl<P: Platform> From<LabSpec> for Lab<P> {
+    fn from(spec: LabSpec) -> Lab<P> {
+        Lab::new(spec.era, spec.mode, spec.tasks, 0).after(spec.before)
     }
-    if locks {
-        on::<Counted>(workload, era, mode, tasks)
+}
+
+/// The registered `workload` on the lab.
+pub(crate) fn on_lab(workload: &Info, spec: LabSpec) -> Box<dyn Bench> {
+    let dir: CString = DIR.to_owned();
+    if spec.locks {
+        bind_to(workload, Arc::new(Lab::<Counted>::from(spec)), dir)
     } else {
-        on::<Real>(workload, era, mode, tasks)
+        bind_to(workload, Arc::new(Lab::<Real>::from(spec)), dir)
+    }
+}
+
+/// Workload `W` on the lab.
+pub(crate) fn on_lab_of<W: Workload>(spec: LabSpec) -> Box<dyn Bench> {
+    let dir: CString = DIR.to_owned();
+    if spec.locks {
+        bind_type::<W, _>(Arc::new(Lab::<Counted>::from(spec)), dir)
+    } else {
+        bind_type::<W, _>(Arc::new(Lab::<Real>::from(spec)), dir)
     }
 }

@@ -35,7 +35,7 @@ pub use bench::{Bench, Extra, FailedOn, Outcome, Runner, bind, on_dir};
 pub use dir::Dir;
 pub use error::{Error, Who};
 pub use interrupt::Interrupt;
-pub use lab_target::LabFs;
+pub use lab_target::{Before, LabFs, SECOND_MOUNT};
 pub use plan::{CurveRequest, Plan, Request, Sides, Switch};
 pub use run::{Measured, Progress, run};
 pub use rundir::{Found, Owner, find as find_leftovers, remove_leftover};

@@ -1,7 +1,8 @@
 //! What will be done, decided and checked before anything is.
 
-use crate::bench::{Bench, on_dir};
+use crate::bench::{Bench, bind, on_dir};
 use crate::error::Error;
+use crate::lab_target::{Before, LabSpec, on_lab, on_lab_of};
 use crate::machine::topology::Pin;
 use crate::machine::{Roots, affinity, host, mounts, warnings};
 use crate::preflight;
@@ -12,7 +13,7 @@ use std::ffi::CString;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use vfs_api::{Info, TaskMode};
+use vfs_api::{Info, TaskMode, Workload};
 
 /// Default length of a slice. Measured on a noisy two-CPU machine: pairs of slices of 5 to 20 ms agree within 0.3 to 0.9 %, of
 /// 100 ms within 2.4 %, of 250 ms within 15 %.
@@ -42,6 +43,10 @@ pub struct CurveRequest {
     pub mode: TaskMode,
     /// Binds the workload to a directory.
     pub(crate) bind: fn(&Info, CString) -> Box<dyn Bench>,
+    /// Binds the workload to the lab.
+    pub(crate) bind_lab: fn(&Info, LabSpec) -> Box<dyn Bench>,
+    /// What happens in a kernel of the lab first.
+    pub(crate) before: Before,
     /// The directory of a `dir:` target, absolute; set by [`Plan::new`].
     pub(crate) dir: Option<PathBuf>,
 }
@@ -49,7 +54,29 @@ pub struct CurveRequest {
 impl CurveRequest {
     /// `workload` on `target` with tasks made as `mode` says.
     pub fn new(workload: &'static Info, target: Target, mode: TaskMode) -> CurveRequest {
-        CurveRequest { workload, target, mode, bind: on_dir, dir: None }
+        CurveRequest {
+            workload,
+            target,
+            mode,
+            bind: on_dir,
+            bind_lab: on_lab,
+            before: Before::Nothing,
+            dir: None,
+        }
+    }
+
+    /// Workload `W`, which need not be registered, on a `dir:` or `lab:` target.
+    pub fn of<W: Workload>(target: Target, mode: TaskMode) -> CurveRequest {
+        CurveRequest {
+            bind: |_, dir| bind::<W>(dir),
+            bind_lab: |_, spec| on_lab_of::<W>(spec),
+            ..CurveRequest::new(&W::INFO, target, mode)
+        }
+    }
+
+    /// The same after `before`, if it is a kernel of the lab. A directory of this kernel stays as it is.
+    pub fn after(self, before: Before) -> CurveRequest {
+        CurveRequest { before, ..self }
     }
 
     /// How its tasks are made on this machine. Those of the lab are threads, even if they are processes in there.

@@ -6,7 +6,7 @@
 
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::lab_target::Lab;
+use crate::lab_target::{Before, Lab};
 use crate::plan::CurveRequest;
 use lab::eras::Era;
 use machine::sim::{Handle, Limit, Machine, Options, Outcome, TaskFn, TaskUse, in_arena, run_with};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use vfs_api::{Failure, Mounts, Place, TaskMode, Workload};
+use vfs_api::{Failure, Place, TaskMode, Workload};
 
 /// Operations per task of one run, at least.
 const OPS_PER_TASK: u64 = 40;
@@ -68,8 +68,8 @@ pub struct SimRun<'a> {
     pub seed: u64,
     /// When time is up.
     pub limit: Limit,
-    /// Remount the root file system before anything else, as distributions do while they boot.
-    pub remounted: bool,
+    /// What happens in the kernel first.
+    pub before: Before,
 }
 
 impl SimRun<'_> {
@@ -82,7 +82,7 @@ impl SimRun<'_> {
         // In the arena malloc does not decide which objects share a line, and a run repeats bit for bit.
         let (lab, tasks) = in_arena(|| {
             let (cpus, work) = (self.kernel_cpus.max(self.tasks), self.target.call_work_ns);
-            let lab = Lab::<Sim>::new(self.target.era, self.mode, cpus, work);
+            let lab = Lab::<Sim>::new(self.target.era, self.mode, cpus, work).after(self.before);
             let tasks = self.tasks::<W>(&lab, &failure)?;
             Ok::<_, String>((lab, tasks))
         })?;
@@ -101,12 +101,7 @@ impl SimRun<'_> {
         failure: &Rc<RefCell<Option<Failure>>>,
     ) -> Result<Vec<TaskFn>, String> {
         let place = |task| Place { dir: lab.dir().to_owned(), task };
-        lab.prepare_with(|fs| {
-            if self.remounted {
-                fs.remount_mount(c"/", false)?;
-            }
-            W::prepare(fs, &place(0))
-        })?;
+        lab.prepare_with(|fs| W::prepare(fs, &place(0)))?;
         let mut tasks: Vec<TaskFn> = Vec::new();
         for number in 0..self.tasks {
             let (fs, mut state) = lab.task_with(number, |fs| W::task(fs, &place(number)))?;
@@ -193,7 +188,7 @@ fn simulate(
         kernel_cpus: tasks,
         seed: seed ^ u64::from(round),
         limit: Limit::ops(ops, virtual_ns),
-        remounted: false,
+        before: Before::Nothing,
     };
     let mut runner = Runner { name: curve.workload.name, run, outcome: None };
     workloads::visit_all(&mut runner);

@@ -34,7 +34,7 @@ fn nameless(era: &lab::eras::Era, mode: TaskMode) -> Vec<String> {
         kernel_cpus: 8,
         seed: 1,
         limit: Limit::ops(600, 20_000_000),
-        remounted: false,
+        before: harness::Before::Nothing,
     };
     let mut every = Every { run, outcomes: Vec::new() };
     workloads::visit_all(&mut every);

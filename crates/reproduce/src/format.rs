@@ -1,7 +1,7 @@
 //! A page as text, Markdown or JSON.
 
 use crate::calibrate::Calibration;
-use crate::page::{Compared, Curve, Mark, Page, Quote, ShapeFound};
+use crate::page::{Compared, Curve, Mark, Page, Quote, ShapeFound, Taken};
 use std::fmt::Write;
 
 /// How to show pages.
@@ -165,29 +165,41 @@ fn percent(share: f64) -> String {
 
 fn people(page: &Page, layout: &dyn Layout) -> String {
     let mut out = layout.title(&page.title);
+    if page.partial {
+        out.push_str(&layout.item("PARTIAL: interrupted. What is missing below was not finished."));
+    }
     out.push_str(&layout.item(&format!("From: {}.", page.source)));
     out.push_str(&layout.item(&format!("Setup: {}.", page.setup)));
-    for (heading, lines) in
-        [("Slips and gaps", &page.slips), ("Not simulated", &page.not_simulated)]
+    let not_simulated = if page.is_simulated { &page.not_simulated[..] } else { &[] };
+    for (heading, lines) in [("Slips and gaps", &page.slips[..]), ("Not simulated", not_simulated)]
     {
-        out.push_str(&layout.heading(heading));
-        lines.iter().for_each(|line| out.push_str(&layout.item(line)));
+        if !lines.is_empty() {
+            out.push_str(&layout.heading(heading));
+            lines.iter().for_each(|line| out.push_str(&layout.item(line)));
+        }
     }
     if !page.published.is_empty() {
         out.push_str(&layout.heading("The table as published"));
         out.push_str(&quotes(&page.published, layout));
     }
-    out.push_str(&layout.heading("Calibration"));
-    for line in calibration(page) {
-        out.push_str(&layout.item(&line));
+    if page.is_simulated {
+        out.push_str(&layout.heading("Calibration"));
+        for line in calibration(page) {
+            out.push_str(&layout.item(&line));
+        }
+        out.push_str(&layout.heading("Published and ours, simulated"));
+        out.push_str(&layout.table(&compared(&page.compared)));
+        for (rows, reason) in reasons(&page.compared) {
+            out.push_str(&layout.item(&format!("{}: {reason}", rows.join("; "))));
+        }
     }
-    out.push_str(&layout.heading("Published and ours"));
-    out.push_str(&layout.table(&compared(&page.compared)));
-    for (rows, reason) in reasons(&page.compared) {
-        out.push_str(&layout.item(&format!("{}: {reason}", rows.join("; "))));
+    if !page.measured_on.is_empty() {
+        out.push_str(&layout.heading("Published and ours, measured on this machine"));
+        out.push_str(&layout.table(&measured(page)));
+        page.notes.iter().for_each(|note| out.push_str(&layout.item(note)));
     }
     if !page.curves.is_empty() {
-        out.push_str(&layout.heading("Curves, operations per second (simulated)"));
+        out.push_str(&layout.heading("Curves, operations per second"));
         out.push_str(&curves(&page.curves, layout));
     }
     out
@@ -265,9 +277,9 @@ fn calibration(page: &Page) -> Vec<String> {
             ),
         });
     }
-    if !found {
+    if !found && !page.partial {
         lines.push(
-            "So nothing is calibrated: the work of a call is 1200 cycles of the machine (assumed, as everywhere else), and every \
+            "Nothing is calibrated: the work of a call is 1200 cycles of the machine (assumed, as everywhere else), and every \
              row is predicted."
                 .into(),
         );
@@ -280,24 +292,63 @@ fn with_unit(value: &str, unit: &str) -> String {
     if unit.is_empty() { format!("{value}x") } else { format!("{value} {unit}") }
 }
 
+/// Nothing to show.
+const NONE: &str = "-";
+
+fn as_published(row: &Compared) -> String {
+    let words = row.published.starts_with('"');
+    if words { row.published.clone() } else { with_unit(&row.published, &row.unit) }
+}
+
 fn compared(rows: &[Compared]) -> Vec<Vec<String>> {
     let header = ["", "published", "ours", "", "error", "latency -10 %", "latency +10 %", "seeds"];
     let mut table = vec![header.map(str::to_owned).to_vec()];
     table.extend(rows.iter().map(|row| {
-        let change = |value: f64| percent(value / row.simulated - 1.0);
-        let words = row.published.starts_with('"');
-        let published =
-            if words { row.published.clone() } else { with_unit(&row.published, &row.unit) };
-        vec![
-            row.what.clone(),
-            published,
-            with_unit(&number(row.simulated), &row.unit),
-            row.mark.name().to_owned(),
-            percent(row.error),
-            change(row.sensitivity[0]),
-            change(row.sensitivity[1]),
-            format!("{:.1} %", row.spread * 100.0),
-        ]
+        let mut line = vec![row.what.clone(), as_published(row)];
+        let Some(ours) = &row.simulated else {
+            line.resize(header.len(), NONE.to_owned());
+            return line;
+        };
+        let change = |at: usize| {
+            let value = ours.sensitivity.map(|values| values[at]);
+            value.map_or_else(|| NONE.to_owned(), |value| percent(value / ours.value - 1.0))
+        };
+        line.extend([
+            with_unit(&number(ours.value), &row.unit),
+            ours.mark.name().to_owned(),
+            percent(ours.error),
+            change(0),
+            change(1),
+            format!("{:.1} %", ours.spread * 100.0),
+        ]);
+        line
+    }));
+    table
+}
+
+/// A row per published value, and for each thing that was measured a value, its 95 % interval and the tasks.
+fn measured(page: &Page) -> Vec<Vec<String>> {
+    let mut header = vec![String::new(), "published".to_owned()];
+    for on in &page.measured_on {
+        header.extend([on.clone(), "95 %".to_owned(), "tasks".to_owned(), String::new()]);
+    }
+    let cells = |row: &Compared, taken: &Option<Taken>| match taken {
+        None => [NONE; 4].map(str::to_owned),
+        Some(taken) => [
+            with_unit(&number(taken.value), &row.unit),
+            taken.ci95.map_or_else(
+                || NONE.to_owned(),
+                |[low, high]| format!("{} to {}", number(low), number(high)),
+            ),
+            taken.tasks.to_string(),
+            taken.mark.name().to_owned(),
+        ],
+    };
+    let mut table = vec![header];
+    table.extend(page.compared.iter().map(|row| {
+        let mut line = vec![row.what.clone(), as_published(row)];
+        line.extend(row.measured.iter().flat_map(|taken| cells(row, taken)));
+        line
     }));
     table
 }
@@ -307,10 +358,10 @@ fn curves(curves: &[Curve], layout: &dyn Layout) -> String {
         curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
     counts.sort_unstable();
     counts.dedup();
-    let mut rows = vec![vec!["tasks".to_owned()]];
+    let mut rows = vec![vec!["tasks".to_owned(), String::new()]];
     rows[0].extend(counts.iter().map(usize::to_string));
     for curve in curves {
-        let mut row = vec![curve.what.clone()];
+        let mut row = vec![curve.what.clone(), curve.mark.name().to_owned()];
         row.extend(counts.iter().map(|count| {
             let found = curve.points.iter().find(|(tasks, _)| tasks == count);
             found.map_or_else(String::new, |(_, rate)| number(*rate))
@@ -327,10 +378,12 @@ fn curves(curves: &[Curve], layout: &dyn Layout) -> String {
 }
 
 fn verdict(what: &str, shape: &ShapeFound) -> String {
-    let said = if shape.fits[0] { "has" } else { "does not have" };
-    let others = match shape.fits {
-        [at, less, more] if at == less && at == more => "the same",
-        [at, less, more] if at != less && at != more => "the opposite",
+    let [now, less, more] = shape.fits;
+    let said = if now == Some(true) { "has" } else { "does not have" };
+    let others = match (less, more) {
+        (None, _) | (_, None) => "not simulated",
+        (less, more) if now == less && now == more => "the same",
+        (less, more) if now != less && now != more => "the opposite",
         _ => "different with one of them",
     };
     let reason = shape.reason.as_ref().map_or_else(String::new, |reason| format!(" {reason}"));
@@ -344,22 +397,24 @@ fn verdict(what: &str, shape: &ShapeFound) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::Measurements;
     use crate::published::{Point, Published, THREADS};
-    use crate::simulation::{Measured, Simulation};
+    use crate::simulation::{Simulated, Simulation, Stop};
 
     struct Fake;
 
     impl Simulation for Fake {
-        fn run(&self, point: &Point, work: Option<u32>, factor: f64) -> Result<Measured, String> {
+        fn run(&self, point: &Point, work: Option<u32>, factor: f64) -> Result<Simulated, Stop> {
             let usecs_per_op = f64::from(work.unwrap_or(500)) / 1e3 + factor / point.tasks as f64;
-            Ok(Measured { usecs_per_op, cpu_usecs_per_op: usecs_per_op, spread: 0.0 })
+            Ok(Simulated { usecs_per_op, cpu_usecs_per_op: usecs_per_op, spread: 0.0 })
         }
     }
 
     fn pages() -> Vec<(Published, Page)> {
         let page = |(name, _): &(&str, &str)| {
             let data = Published::named(name).unwrap();
-            let page = crate::page(&data, &Fake).unwrap();
+            let page = crate::page(&data, Some(&Fake), &Measurements::default(), &|_, _, _| {});
+            let page = page.unwrap();
             (data, page)
         };
         THREADS.iter().map(page).collect()
@@ -387,12 +442,40 @@ mod tests {
         for (data, page) in pages() {
             let text = render(std::slice::from_ref(&page), Format::Text);
             for row in &page.compared {
-                let line = text.lines().find(|line| {
-                    line.trim_start().starts_with(&row.what) && line.contains(row.mark.name())
-                });
+                let mark = row.simulated.as_ref().unwrap().mark.name();
+                let line = text
+                    .lines()
+                    .find(|line| line.trim_start().starts_with(&row.what) && line.contains(mark));
                 assert!(line.is_some(), "{}: {}", data.name, row.what);
             }
         }
+    }
+
+    #[test]
+    fn what_was_measured_is_marked_and_what_is_missing_is_a_dash() {
+        let (_, mut page) = pages().swap_remove(0);
+        page.measured_on = vec!["lab".into(), "dir:/x".into()];
+        page.notes = vec!["two CPUs".into()];
+        page.partial = true;
+        for row in &mut page.compared {
+            let taken =
+                Taken { value: 2.0, ci95: Some([1.5, 2.5]), tasks: 2, mark: Mark::Measured };
+            row.measured = vec![Some(taken), None];
+        }
+        page.compared[0].simulated = None;
+        let text = render(std::slice::from_ref(&page), Format::Text);
+        assert!(text.contains("PARTIAL") && text.contains("two CPUs"), "{text}");
+        let line = text.lines().rfind(|line| line.contains("no patch, real")).unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let expected =
+            "no patch, real 30.111 s 2.000 s 1.500 to 2.500 2 measured - - - -".split(' ');
+        assert_eq!(words, expected.collect::<Vec<_>>());
+        let missing = text.lines().find(|line| line.contains("no patch, real")).unwrap();
+        assert_eq!(missing.split_whitespace().filter(|word| *word == "-").count(), 6, "{missing}");
+
+        page.is_simulated = false;
+        let text = render(&[page], Format::Text);
+        assert!(!text.contains("Calibration") && !text.contains("Not simulated"), "{text}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The data files: published figures with their sources, and the points of the simulation that they are compared with.
 
+use harness::{Before, SimTarget, Target};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use vfs_api::TaskMode;
@@ -34,13 +35,13 @@ fn known() -> String {
 
 macro_rules! threads {
     ($($name:literal),* $(,)?) => {
-        /// The threads, in the order of their mails, and their data files.
+        /// The threads, in the order of their mails, and what was published elsewhere; with their data files.
         pub const THREADS: [(&str, &str); [$($name),*].len()] =
             [$(($name, include_str!(concat!("../../../published/", $name, ".toml")))),*];
     };
 }
 
-threads!("openbench", "fd-lookup", "orphan", "vfs-scale", "file-list");
+threads!("openbench", "fd-lookup", "orphan", "vfs-scale", "file-list", "others");
 
 /// What of a point is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,9 +76,10 @@ pub struct Point {
     pub id: String,
     /// Name of a built-in machine.
     pub machine: String,
-    /// Groups of the machine's outermost level, where the mail speaks of a larger one than was built.
+    /// Sizes of the machine's levels from the innermost on, where it is not the built-in machine's size that was measured; levels
+    /// beyond are not there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub outermost: Option<usize>,
+    pub sizes: Option<Vec<usize>>,
     /// Era and overrides, as after `lab:`.
     pub era: String,
     /// Name of a workload, or `tiobench_seqread` and its like.
@@ -90,12 +92,46 @@ pub struct Point {
     /// Whether the root file system is remounted before.
     #[serde(default)]
     pub remounted: bool,
+    /// Whether the directory is bound to a second mount before.
+    #[serde(default)]
+    pub second_mount: bool,
 }
 
 impl Point {
     /// How the tasks are made.
     pub fn mode(&self) -> TaskMode {
         if self.threads { TaskMode::Thread } else { TaskMode::Process }
+    }
+
+    /// What happens first.
+    pub fn before(&self) -> Before {
+        match (self.remounted, self.second_mount) {
+            (true, _) => Before::Remount,
+            (false, true) => Before::SecondMount,
+            (false, false) => Before::Nothing,
+        }
+    }
+
+    /// The machine of that size and its kernel.
+    ///
+    /// # Errors
+    /// In words: there is none of that name, or it has fewer levels.
+    pub(crate) fn target(&self) -> Result<SimTarget, String> {
+        let Self { machine, era, .. } = self;
+        let mut target = match format!("sim:{machine}/{era}").parse::<Target>() {
+            Ok(Target::Sim { target, .. }) => *target,
+            Ok(_) => unreachable!("it begins with sim:"),
+            Err(error) => return Err(error.to_string()),
+        };
+        if let Some(sizes) = &self.sizes {
+            let levels = &mut target.machine.levels;
+            if sizes.is_empty() || sizes.len() > levels.len() {
+                return Err(format!("{machine} has {} levels", levels.len()));
+            }
+            levels.truncate(sizes.len());
+            levels.iter_mut().zip(sizes).for_each(|(level, size)| level.size = *size);
+        }
+        Ok(target)
     }
 }
 
@@ -132,6 +168,9 @@ pub(crate) struct Ratio {
     /// Points.
     pub(crate) of: String,
     pub(crate) over: String,
+    /// Of the time of a task, not of the machine: what grows with the tasks, each doing as much.
+    #[serde(default)]
+    pub(crate) per_task: bool,
     /// Two figures whose quotient is the published one ...
     pub(crate) figures: Option<[String; 2]>,
     /// ... or the words of the mail, and the range that they mean; without `most` it has no end.
@@ -242,6 +281,12 @@ impl Published {
     pub(crate) fn all_points(&self) -> Vec<Point> {
         let curves = self.curves.iter().flat_map(CurveSpec::points);
         self.points.iter().cloned().chain(curves).collect()
+    }
+
+    /// The point of that name, which `check` has looked for.
+    pub(crate) fn point(&self, id: &str) -> Point {
+        let points = self.all_points();
+        points.into_iter().find(|point| point.id == id).expect("`check` has looked for it")
     }
 
     pub(crate) fn figure(&self, id: &str) -> Option<&Figure> {

@@ -1,15 +1,16 @@
 //! A point of a page, simulated.
 
+use crate::loops;
 use crate::published::{Measure, Point};
-use crate::tiobench::{self, RandRead, RandWrite, SeqRead, SeqWrite};
-use harness::{SimRun, SimTarget, Target};
+use crate::tiobench;
+use harness::{Interrupt, SimRun, SimTarget};
 use machine::sim::{Limit, Outcome, TaskUse};
 use serde::Serialize;
 use vfs_api::Workload;
 
 /// What simulation says of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Measured {
+pub struct Simulated {
     /// Wall time by operations of all tasks.
     pub usecs_per_op: f64,
     /// CPU time, waiting for lines and locks without sleep included, by operations.
@@ -18,7 +19,7 @@ pub struct Measured {
     pub spread: f64,
 }
 
-impl Measured {
+impl Simulated {
     /// The figure that a table would have, after `operations` of each of `tasks` tasks.
     pub(crate) fn value(&self, measure: Measure, operations: f64, tasks: usize) -> f64 {
         match measure {
@@ -32,126 +33,142 @@ impl Measured {
     }
 }
 
+/// Why a point was not simulated.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stop {
+    /// The point is none, a call failed, or the simulated kernel dead-locked; in words.
+    Failed(String),
+    /// The user asked to end.
+    Interrupted,
+}
+
+impl From<String> for Stop {
+    fn from(what: String) -> Stop {
+        Stop::Failed(what)
+    }
+}
+
 /// Whatever simulates points.
 pub trait Simulation: Sync {
     /// Simulates `point`. `work_ns`: local work of a call, or what is assumed for the machine. All latencies are multiplied by
     /// `latencies`.
     ///
     /// # Errors
-    /// The point is none, a call failed, or the simulated kernel dead-locked; in words.
-    fn run(&self, point: &Point, work_ns: Option<u32>, latencies: f64) -> Result<Measured, String>;
+    /// See [`Stop`].
+    fn run(&self, point: &Point, work_ns: Option<u32>, latencies: f64) -> Result<Simulated, Stop>;
 }
 
 /// The lab on simulated machines.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Simulator {
     /// Runs of each point, with different seeds.
     pub seeds: u64,
+    /// Ends between two runs.
+    pub interrupt: Interrupt,
 }
 
-/// More tasks than this are simulated with two seeds at most.
+/// More tasks than this are simulated with two seeds at most, ...
 const MANY: usize = 128;
+/// ... and more than this with one.
+pub(crate) const HUGE: usize = 1500;
 
 /// Operations of a run before it counts: caches are warm then, and queues as long as they get.
 fn warm_up_ops(tasks: u64) -> u64 {
-    1000 + 5 * tasks
+    if tasks > HUGE as u64 { HUGE_OPS } else { 1000 + 5 * tasks }
 }
 
 /// Operations that count. A lock that spinning CPUs fight over is by turns orderly and congested: enough for several turns, as far
 /// as the host's time allows.
 fn counted_ops(tasks: u64) -> u64 {
-    if tasks <= 64 { 10_000 } else { (2 * tasks).max(4_000) }
+    match tasks {
+        0..=64 => 10_000,
+        _ if tasks > HUGE as u64 => HUGE_OPS,
+        _ => (2 * tasks).max(4_000),
+    }
 }
+
+/// Of thousands of CPUs that fight over one line: each operation is thousands of transfers, and the queues are full at once.
+const HUGE_OPS: u64 = 500;
 
 /// Virtual time after which a run ends, however little was done.
 const VIRTUAL_NS: u64 = 1_000_000_000;
 
 impl Simulation for Simulator {
-    fn run(&self, point: &Point, work_ns: Option<u32>, latencies: f64) -> Result<Measured, String> {
-        let mut target = sim_target(&point.machine, &point.era)?;
-        if let (Some(groups), Some(level)) = (point.outermost, target.machine.levels.last_mut()) {
-            level.size = groups;
-        }
+    fn run(&self, point: &Point, work_ns: Option<u32>, latencies: f64) -> Result<Simulated, Stop> {
+        let mut target = point.target()?;
         target.machine = target.machine.with_latencies(latencies);
         if let Some(work_ns) = work_ns {
             target.call_work_ns = work_ns;
         }
-        let one = |seed| simulate(point, &target, seed);
         // Many tasks take long to simulate, and differ less from seed to seed.
-        let seeds = if point.tasks > MANY { self.seeds.min(2) } else { self.seeds };
+        let seeds = match point.tasks {
+            0..=MANY => self.seeds,
+            tasks if tasks > HUGE => 1,
+            _ => self.seeds.min(2),
+        };
+        let one = |seed| simulate(point, &target, seed, &self.interrupt);
         let seeds = (1..=seeds).map(one).collect::<Result<Vec<_>, _>>()?;
         Ok(mean(&seeds))
     }
 }
 
-fn sim_target(machine: &str, era: &str) -> Result<SimTarget, String> {
-    match format!("sim:{machine}/{era}").parse::<Target>() {
-        Ok(Target::Sim { target, .. }) => Ok(*target),
-        Ok(_) => unreachable!("it begins with sim:"),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-fn mean(seeds: &[Measured]) -> Measured {
+fn mean(seeds: &[Simulated]) -> Simulated {
     let count = seeds.len() as f64;
     let usecs = seeds.iter().map(|seed| seed.usecs_per_op);
     let cpu: f64 = seeds.iter().map(|seed| seed.cpu_usecs_per_op).sum();
     let usecs_per_op = usecs.clone().sum::<f64>() / count;
     let range = usecs.clone().fold(0.0, f64::max) - usecs.fold(f64::INFINITY, f64::min);
-    Measured { usecs_per_op, cpu_usecs_per_op: cpu / count, spread: range / usecs_per_op }
+    Simulated { usecs_per_op, cpu_usecs_per_op: cpu / count, spread: range / usecs_per_op }
 }
 
 /// Two runs with one seed, a short one and one that goes on: what they differ by is what happened after the warm-up.
-fn simulate(point: &Point, target: &SimTarget, seed: u64) -> Result<Measured, String> {
+fn simulate(
+    point: &Point,
+    target: &SimTarget,
+    seed: u64,
+    interrupt: &Interrupt,
+) -> Result<Simulated, Stop> {
     let tasks = point.tasks as u64;
-    let warm_up = outcome(point, target, seed, Limit::ops(warm_up_ops(tasks), VIRTUAL_NS / 2))?;
-    let all = Limit::ops(warm_up_ops(tasks) + counted_ops(tasks), VIRTUAL_NS);
-    let all = outcome(point, target, seed, all)?;
+    let outcome = |limit| match interrupt.asked() {
+        true => Err(Stop::Interrupted),
+        false => Ok(outcome(point, target, seed, limit)?),
+    };
+    let warm_up = outcome(Limit::ops(warm_up_ops(tasks), VIRTUAL_NS / 2))?;
+    let all = outcome(Limit::ops(warm_up_ops(tasks) + counted_ops(tasks), VIRTUAL_NS))?;
     let ops = all.ops().saturating_sub(warm_up.ops());
     let elapsed = all.elapsed_ns.saturating_sub(warm_up.elapsed_ns);
     if ops == 0 {
-        return Err(format!("no operation in {elapsed} ns of virtual time"));
+        return Err(Stop::Failed(format!("no operation in {elapsed} ns of virtual time")));
     }
     // Over the whole run, for it is known only until a task's end.
     let busy = |task: &TaskUse| task.ended_ns.saturating_sub(task.sleep_ns + task.ready_ns);
     let busy_ns: u64 = all.tasks.iter().map(busy).sum();
     let done: u64 = all.tasks.iter().map(|task| task.ops + task.late_ops).sum();
-    Ok(Measured {
+    Ok(Simulated {
         usecs_per_op: elapsed as f64 / ops as f64 / 1e3,
         cpu_usecs_per_op: busy_ns as f64 / done as f64 / 1e3,
         spread: 0.0,
     })
 }
 
-struct Named<'a> {
-    name: &'a str,
+struct Runner<'a> {
     run: SimRun<'a>,
     outcome: Option<Result<Outcome, String>>,
 }
 
-impl workloads::Visitor for Named<'_> {
+impl workloads::Visitor for Runner<'_> {
     fn visit<W: Workload>(&mut self) {
-        if W::INFO.name == self.name {
-            self.outcome = Some(self.run.run::<W>());
-        }
+        self.outcome = Some(self.run.run::<W>());
     }
 }
 
 fn outcome(point: &Point, target: &SimTarget, seed: u64, limit: Limit) -> Result<Outcome, String> {
-    let (mode, tasks, remounted) = (point.mode(), point.tasks, point.remounted);
+    let (mode, tasks, before) = (point.mode(), point.tasks, point.before());
     let kernel_cpus = target.machine.cpus();
-    let run = SimRun { target, mode, tasks, kernel_cpus, seed, limit, remounted };
-    match &*point.workload {
-        "tiobench_seqread" => run.run::<SeqRead>(),
-        "tiobench_randread" => run.run::<RandRead>(),
-        "tiobench_seqwrite" => run.run::<SeqWrite>(),
-        "tiobench_randwrite" => run.run::<RandWrite>(),
-        name => {
-            let mut named = Named { name, run, outcome: None };
-            workloads::visit_all(&mut named);
-            named.outcome.unwrap_or_else(|| Err(format!("no workload `{name}`")))
-        }
-    }
+    let run = SimRun { target, mode, tasks, kernel_cpus, seed, limit, before };
+    let mut runner = Runner { run, outcome: None };
+    loops::visit(&point.workload, &mut runner);
+    runner.outcome.unwrap_or_else(|| Err(format!("no workload `{}`", point.workload)))
 }
 
 #[cfg(test)]
@@ -163,18 +180,56 @@ mod tests {
         Point {
             id: "p".into(),
             machine: "piii-4-2004".into(),
-            outermost: None,
+            sizes: None,
             era: "linux-2.6.7".into(),
             workload: workload.into(),
             threads: true,
             tasks,
             remounted: false,
+            second_mount: false,
+        }
+    }
+
+    struct Nothing;
+
+    impl workloads::Visitor for Nothing {
+        fn visit<W: Workload>(&mut self) {}
+    }
+
+    fn simulator() -> Simulator {
+        Simulator { seeds: 1, interrupt: Interrupt::default() }
+    }
+
+    #[test]
+    fn who_interrupts_gets_no_figure() {
+        let simulator = simulator();
+        simulator.interrupt.ask();
+        assert_eq!(simulator.run(&point("fstat", 1), None, 1.0), Err(Stop::Interrupted));
+    }
+
+    #[test]
+    fn the_loops_of_the_pages_run_in_the_lab() {
+        for workload in ["openbench_ramfs", "openbench_two_mounts", "aim7_all_tests", "aim7_disk"] {
+            let point =
+                Point { second_mount: true, era: "linux-2.6.26".into(), ..point(workload, 4) };
+            let simulated = simulator().run(&point, Some(500), 1.0).unwrap();
+            assert!(simulated.usecs_per_op > 0.5, "{workload}: {simulated:?}");
         }
     }
 
     #[test]
+    fn a_machine_of_another_size_has_other_cpus() {
+        let point = Point {
+            machine: "xeon-160-2014".into(),
+            sizes: Some(vec![2, 12, 2]),
+            ..point("fstat", 1)
+        };
+        assert_eq!(point.target().unwrap().machine.cpus(), 48);
+    }
+
+    #[test]
     fn figures_follow_from_time_per_operation() {
-        let measured = Measured { usecs_per_op: 2.0, cpu_usecs_per_op: 10.0, spread: 0.0 };
+        let measured = Simulated { usecs_per_op: 2.0, cpu_usecs_per_op: 10.0, spread: 0.0 };
         assert_eq!(measured.value(Measure::UsecsPerOp, 0.0, 4), 2.0);
         assert_eq!(measured.value(Measure::RealS, 1e6, 4), 8.0);
         assert_eq!(measured.value(Measure::SysS, 1e6, 4), 10.0);
@@ -184,7 +239,7 @@ mod tests {
     #[test]
     fn more_work_takes_longer_and_a_random_operation_is_two_calls() {
         let run = |workload, work| {
-            let simulator = Simulator { seeds: 1 };
+            let simulator = simulator();
             simulator.run(&point(workload, 1), Some(work), 1.0).unwrap()
         };
         let (seq, random) = (run("tiobench_seqread", 10_000), run("tiobench_randread", 10_000));
@@ -197,22 +252,25 @@ mod tests {
 
     #[test]
     fn a_point_that_is_none_is_an_error() {
-        let simulator = Simulator { seeds: 1 };
-        let run = |point: &Point| simulator.run(point, None, 1.0).unwrap_err();
+        let simulator = simulator();
+        let run = |point: &Point| match simulator.run(point, None, 1.0) {
+            Err(Stop::Failed(what)) => what,
+            other => panic!("{other:?}"),
+        };
         assert!(run(&point("no_such", 1)).contains("no_such"));
         let machine = Point { machine: "pdp-11".into(), ..point("fstat", 1) };
         assert!(run(&machine).contains("pdp-11"));
+        let sizes = Point { sizes: Some(vec![2; 9]), ..point("fstat", 1) };
+        assert!(run(&sizes).contains("levels"));
     }
 
     #[test]
     fn every_published_point_can_be_simulated_in_principle() {
         for (name, _) in THREADS {
             for point in Published::named(name).unwrap().all_points() {
-                let target = sim_target(&point.machine, &point.era);
+                let target = point.target();
                 assert!(target.is_ok(), "{name} {}: {target:?}", point.id);
-                let known = point.workload.starts_with("tiobench_")
-                    || workloads::find(&point.workload).is_some();
-                assert!(known, "{name}: {}", point.workload);
+                assert!(loops::visit(&point.workload, &mut Nothing), "{name}: {}", point.workload);
             }
         }
     }

@@ -99,15 +99,10 @@ impl<P: Platform, const CHECKS: u8> FdDesign<P> for Design<P, CHECKS> {
     fn table(&self, limit: usize, shared: bool) -> Box<dyn FdTable<P>> {
         let table = Box::new(TypesafeTable::<P, CHECKS> {
             files: FilesStruct::new(&self.env, self.first, limit, shared, true),
-<<<<<<< HEAD
             late: Arc::clone(&self.late),
-        })
-=======
-            late: SpinLock::new(self.env.spin, "delayed_fput_list", Vec::new()),
         });
         table.files.name_lines();
         table
->>>>>>> e63b9881a8c96bafac536894b6b3e5b33ab0657b
     }
 
     fn alloc(&self, cx: Cx<'_, P>) -> Raw<File<P>> {

@@ -92,14 +92,9 @@ impl<P: Platform> SbWriters<P> for Sb<P> {
         let me = self.hot.lock.with(|| {
             let flags = if self.hot.readonly.load(Relaxed) == 0 { SB_WRITABLE } else { 0 };
             let count = Count { flags: P::U32::new(flags), writers: P::U32::new(0) };
-<<<<<<< HEAD
-            self.mounts.add(|| POwned::new(count))
-=======
-            let me = Arc::new(POwned::new(count));
+            let me = self.mounts.add(|| POwned::new(count));
             P::name(&**me, "vfsmount.mnt_writers");
-            self.mounts.add(Arc::clone(&me));
             me
->>>>>>> e63b9881a8c96bafac536894b6b3e5b33ab0657b
         });
         Box::new(Mount { me, sb: self })
     }

@@ -75,7 +75,6 @@ const SB_READONLY: u32 = 2;
 /// A remount is looking: newcomers wait for it.
 const HOLD: u32 = 4;
 
-<<<<<<< HEAD
 struct Count<P: Platform> {
     flags: POwned<P, P::U32>,
     /// Writers that are on no list, by CPU.
@@ -89,13 +88,6 @@ impl<P: Platform> Count<P> {
         let under_way = self.under_way.get(cpu);
         // Relaxed: the CPU's own. Release: see the header.
         under_way.store(under_way.load(Relaxed).wrapping_add_signed(by), Release);
-=======
-impl<P: Platform> Flag<P> {
-    fn new() -> Self {
-        let flag = POwned::new(P::U32::new(0));
-        P::name(&*flag, "read-only flag");
-        Flag(flag)
->>>>>>> e63b9881a8c96bafac536894b6b3e5b33ab0657b
     }
 
     fn has_any_under_way(&self) -> bool {
@@ -151,6 +143,8 @@ impl<P: Platform> SbWriters<P> for Sb<P> {
             flags: POwned::new(P::U32::new(if self.is_readonly() { SB_READONLY } else { 0 })),
             under_way: PerCpu::new(self.cpus, |_| P::U32::new(0)),
         });
+        P::name(&*me.flags, "vfsmount.mnt_flags");
+        me.under_way.iter().for_each(|count| P::name(count, "writers under way"));
         Box::new(Mount { me, sb: self })
     }
 

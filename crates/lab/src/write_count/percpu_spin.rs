@@ -204,13 +204,8 @@ impl<P: Platform> Sb<P> {
 
 impl<P: Platform> SbWriters<P> for Sb<P> {
     fn mount(self: Arc<Self>) -> Box<dyn MountWriters<P>> {
-<<<<<<< HEAD
         let me = self.mounts.add(|| POwned::new(Count::new()));
-=======
-        let me = Arc::new(POwned::new(Count::new()));
         P::name(&**me, "vfsmount.__mnt_writers");
-        self.mounts.add(Arc::clone(&me));
->>>>>>> e63b9881a8c96bafac536894b6b3e5b33ab0657b
         Box::new(Mount { me, sb: self })
     }
 
