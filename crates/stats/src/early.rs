@@ -65,7 +65,7 @@ mod tests {
         assert!(!precise(&[of(200), of(3)]));
     }
 
-    /// The module's figures, with fewer tries. A stop at the first p ≤ 0.05 would be wrong 15 % of the time.
+    /// The module's figures, with fewer tries.
     #[test]
     fn looking_does_not_make_false_alarms() {
         let (tries, mut random) = (150, Random(8));

@@ -121,12 +121,7 @@ impl NoEstimate {
     /// How many more rounds will probably do, as far as it is a matter of rounds.
     pub fn more_rounds(&self) -> Option<u32> {
         let NoEstimate::TooFewRounds { rounds, effective } = *self else { return None };
-        // Without a round there is no telling what one is worth; rounds that are all one are worth nothing, however many.
-        let per_effective = match (rounds, effective > 0.0) {
-            (0, _) => 1.0,
-            (_, true) => rounds as f64 / effective,
-            (_, false) => return None,
-        };
+        let per_effective = if effective > 0.0 { rounds as f64 / effective } else { 1.0 };
         let needed = (MIN_EFFECTIVE_ROUNDS * per_effective).ceil() as u32;
         Some(needed.saturating_sub(rounds as u32).max(1))
     }
@@ -166,16 +161,16 @@ impl Estimate {
         self.spread.p_value(self.effect, hypothesis)
     }
 
-    /// p-value of the hypothesis that the effect is at least as large as `bound` > 0 in either direction (two one-sided
+    /// p-value of the hypothesis that the effect is at least as large as `bound` in either direction (two one-sided
     /// tests, Schuirmann 1987). Small means: no such effect.
+    /// Never small for a bound of 0, since no interval fits into nothing.
     pub fn p_equivalence(&self, bound: f64) -> f64 {
-        let beyond = |hypothesis: f64| {
-            let inside =
-                if hypothesis > 0.0 { self.effect < hypothesis } else { self.effect > hypothesis };
-            let two_sided = self.p_value(hypothesis);
-            if inside { two_sided / 2.0 } else { 1.0 - two_sided / 2.0 }
-        };
-        beyond(bound).max(beyond(-bound))
+        let bound = bound.abs();
+        if self.effect.abs() >= bound {
+            return 1.0;
+        }
+        // The effect lies inside: either one-sided p is half of the two-sided one.
+        self.p_value(bound).max(self.p_value(-bound)) / 2.0
     }
 
     /// Half of the interval's width for `confidence`, as a log ratio: what "± 1 %" means.
@@ -308,5 +303,53 @@ impl Bca {
         let next = self.replicates[(index + 1).min(self.replicates.len() - 1)];
         let known = self.replicates[index] + part * (next - self.replicates[index]);
         known + (z - inside) * self.sd
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{estimate, simulate};
+
+    #[test]
+    fn per_cent_and_back() {
+        assert!((percent(1.1f64.ln()) - 10.0).abs() < 1e-9);
+        assert!((percent(log_ratio_of_percent(-12.4).unwrap()) + 12.4).abs() < 1e-9);
+        assert_eq!(log_ratio_of_percent(-100.0), None);
+    }
+
+    #[test]
+    fn equivalence_is_the_ninety_per_cent_interval_inside_the_bound() {
+        let ninety = Confidence::new(0.9).unwrap();
+        for n in [12, 60] {
+            let rounds = simulate::Random(5).log_ratios(simulate::Noise::Tails, n);
+            let one = estimate(&rounds, Confidence::P95).unwrap();
+            let [low, high] = one.interval(ninety);
+            let reach = low.abs().max(high.abs());
+            assert!(one.p_equivalence(reach * 1.001) <= 0.05, "n = {n}");
+            assert!(one.p_equivalence(reach * 0.999) >= 0.05, "n = {n}");
+            assert_eq!(one.p_equivalence(0.0), 1.0);
+            assert_eq!(one.p_equivalence(one.effect.abs()), 1.0);
+        }
+    }
+
+    #[test]
+    fn a_far_hypothesis_is_refuted_beyond_what_the_replicates_reach() {
+        let rounds = simulate::Random(5).log_ratios(simulate::Noise::Tails, 100);
+        let one = estimate(&rounds, Confidence::P95).unwrap();
+        let (near, far) = (one.p_value(0.01), one.p_value(0.05));
+        assert!(far < near && near < 1e-6 && far > 0.0, "{near} {far}");
+    }
+
+    #[test]
+    fn what_is_missing_is_told_in_rounds() {
+        let missing =
+            |rounds, effective| NoEstimate::TooFewRounds { rounds, effective }.more_rounds();
+        assert_eq!(missing(0, 0.0), Some(6));
+        assert_eq!(missing(4, 4.0), Some(2));
+        assert_eq!(missing(30, 3.0), Some(30));
+        assert_eq!(NoEstimate::ZeroRate { round: 0 }.more_rounds(), None);
+        let text = NoEstimate::ZeroRate { round: 0 }.to_string();
+        assert_eq!(text, "no operation was done in round 1, so that there is no ratio");
     }
 }

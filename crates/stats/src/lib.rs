@@ -8,6 +8,8 @@
 mod bimodal;
 mod changepoint;
 mod confidence;
+mod curve;
+mod curve_change;
 mod early;
 mod effective;
 mod estimate;
@@ -20,12 +22,17 @@ mod shape;
 #[cfg(test)]
 mod simulate;
 mod trimmed;
+mod usl;
 mod verdict;
 mod warmup;
 mod welch;
 
 pub use changepoint::{ChangePoint, HistoryPoint, change_points};
 pub use confidence::Confidence;
+pub use curve::{CurveRounds, Place};
+pub use curve_change::{
+    CurveChange, KneeChange, LawChange, NoChange, PeakChange, RetrogradeChange, curve_change,
+};
 pub use early::{next_look, precise_enough};
 pub use estimate::{
     Estimate, MIN_EFFECTIVE_ROUNDS, Method, NoEstimate, Note, log_ratio_of_percent, percent,
@@ -37,6 +44,7 @@ pub use power::{Noise, Power};
 pub use series::{drift, lag1_autocorrelation};
 pub use shape::{Shape, ShapePoint, shape};
 pub use trimmed::trimmed_mean;
+pub use usl::{NoFit, Ranged, Usl, usl};
 pub use verdict::{Judged, Verdict, judge};
 pub use warmup::WarmUp;
 pub use welch::welch;

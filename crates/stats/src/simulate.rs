@@ -104,11 +104,11 @@ pub(crate) enum Noise {
 }
 
 impl Noise {
-    /// The trimmed mean of the population, from half a million values.
+    /// The trimmed mean of the population, from many values.
     pub(crate) fn centre(self) -> f64 {
         match self {
             Noise::OneTail | Noise::Skewed => {
-                crate::trimmed_mean(&Random(99).log_ratios(self, 500_000)).unwrap()
+                crate::trimmed_mean(&Random(99).log_ratios(self, 200_000)).unwrap()
             }
             _ => 0.0,
         }

@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn bits_have_the_kernels_numbers() {
-        assert_eq!(set_bits(&[]), []);
+        assert_eq!(set_bits(&[]), Vec::<u32>::new());
         let mut mask = vec![0; 5001 / WORD_BITS + 1];
         for cpu in [0, 63, 64, 1024, 5000] {
             mask[cpu / WORD_BITS] |= 1 << (cpu % WORD_BITS);
