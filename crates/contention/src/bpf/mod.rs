@@ -317,6 +317,11 @@ fn count_cpus(list: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::SeqCst;
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::Duration;
 
     #[test]
     fn cpus_of_a_list_are_counted() {
@@ -350,5 +355,54 @@ mod tests {
             refusal.remedy.contains("setcap") || refusal.remedy.contains("host"),
             "{refusal:?}"
         );
+    }
+
+    /// Makes and removes a file until `stop` is set, which takes locks of its directory. Tells its thread's id first.
+    fn work(path: &Path, tell: &Sender<u32>, stop: &AtomicBool) {
+        tell.send(rustix::thread::gettid().as_raw_nonzero().get() as u32).expect("tell the id");
+        while !stop.load(SeqCst) {
+            fs::write(path, "x").expect("make a file");
+            fs::remove_file(path).expect("remove it");
+        }
+    }
+
+    #[test]
+    fn only_locks_in_the_range_of_names_keep_their_address() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        let stop = AtomicBool::new(false);
+        let (tell, told) = channel();
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let (path, tell, stop) = (dir.path().join(number.to_string()), &tell, &stop);
+                let tell = tell.clone();
+                scope.spawn(move || work(&path, &tell, stop));
+            }
+            let ids: Vec<u32> = told.iter().take(4).collect();
+            let seen = |named| {
+                let tasks = &Tasks::find(&ids).map_err(|error| error.to_string())?;
+                let options = Options::default();
+                let mut bpf = Bpf::with_named(tasks, &options, Symbols::default(), named)
+                    .map_err(|refusal| refusal.why)?;
+                bpf.start().map_err(|error| error.to_string())?;
+                // As long as it takes until somebody has waited.
+                for _ in 0..1000 {
+                    std::thread::sleep(Duration::from_millis(10));
+                    let waits = bpf.collect().map_err(|error| error.to_string())?;
+                    if !waits.is_empty() {
+                        return Ok(waits);
+                    }
+                }
+                Err::<Vec<Waits>, String>("nobody ever waited".to_owned())
+            };
+            let (all, none) = (seen(Some(0..u64::MAX)), seen(None));
+            stop.store(true, SeqCst);
+            let (all, none) = (all.expect("with a range"), none.expect("without"));
+            assert!(all.iter().all(|waits| waits.lock != 0), "{all:?}");
+            assert!(none.iter().all(|waits| waits.lock == 0), "{none:?}");
+        });
     }
 }

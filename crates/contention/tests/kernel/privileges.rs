@@ -2,9 +2,11 @@
 
 use crate::load::{Load, Work, alone, in_private_mounts, is_root, memory_dir};
 use contention::{Chosen, Kind, Options, Refused, Tracefs, sources};
+use std::io::{BufRead, BufReader};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{env, fs};
 
@@ -12,6 +14,10 @@ use std::{env, fs};
 const ORDINARY: &str = "CONTENTION_TEST_AS_ORDINARY_USER";
 /// The name of that test.
 const ORDINARY_TEST: &str = "privileges::an_ordinary_user_gets_what_there_is_and_is_told_the_rest";
+/// Set for the tracer that is to be killed.
+const KILLED: &str = "CONTENTION_TEST_TO_BE_KILLED";
+/// The name of that test.
+const KILLED_TEST: &str = "privileges::nothing_stays_attached_when_the_tracer_is_killed";
 const NOBODY: u32 = 65534;
 
 #[test]
@@ -69,7 +75,7 @@ fn without_tracefs_only_bpf_sees_waits() {
     }
     in_private_mounts(|| {
         unmount_tracefs();
-        let ids = [std::process::id()];
+        let ids = [own_thread()];
         let forced = |kind, tracefs| {
             let options = Options { force: Some(kind), tracefs, ..Options::default() };
             sources(&ids, &options).expect("no error")
@@ -99,7 +105,7 @@ fn a_mounted_tracefs_is_found_wherever_it_is() {
             Command::new("mount").args(["-t", "tracefs", "tracefs"]).arg(dir.path()).status();
         assert!(mount.expect("start mount").success());
         let options = Options { force: Some(Kind::Tracepoints), ..Options::default() };
-        let chosen = sources(&[std::process::id()], &options).expect("no error");
+        let chosen = sources(&[own_thread()], &options).expect("no error");
         let (kind, refused) = (chosen.source.kind(), chosen.refused);
         unmount_tracefs();
         assert_eq!(kind, Kind::Tracepoints, "{refused:?}");
@@ -130,6 +136,92 @@ fn nothing_stays_open_whatever_a_source_was_doing() {
     assert_eq!(before, kernel_descriptors());
     let stats = fs::read_to_string("/proc/sys/kernel/bpf_stats_enabled").expect("read a sysctl");
     assert_eq!(stats.trim(), "0", "the sysctl is not touched");
+}
+
+#[test]
+fn nothing_stays_attached_when_the_tracer_is_killed() {
+    let _alone = alone();
+    if !is_root() {
+        return;
+    }
+    if env::var_os(KILLED).is_some() {
+        let options = Options { force: Some(Kind::Bpf), ..Options::default() };
+        let mut source = sources(&[own_thread()], &options).expect("no error").source;
+        source.start().expect("start");
+        println!("tracing");
+        std::thread::sleep(Duration::from_secs(600));
+    }
+    let before = loaded_programs();
+    let mut tracer = Command::new(env::current_exe().expect("own path"))
+        .args(["--exact", KILLED_TEST, "--nocapture"])
+        .env(KILLED, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("start the test again");
+    let lines = BufReader::new(tracer.stdout.take().expect("a pipe")).lines();
+    let traces = lines.map_while(Result::ok).any(|line| line.ends_with("tracing"));
+    let mut during = loaded_programs();
+    during.retain(|program| !before.contains(program));
+    tracer.kill().expect("kill");
+    tracer.wait().expect("wait");
+    assert!(traces, "the tracer did not start");
+    assert!(during.len() >= 2, "begin and end: {during:?}");
+    // The kernel frees them a grace period later.
+    let gone = (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        loaded_programs().iter().all(|program| !during.contains(program))
+    });
+    assert!(gone, "{during:?} are still there");
+}
+
+/// Ids of all BPF programs of the system that are called as this crate's are.
+fn loaded_programs() -> Vec<u32> {
+    /// The head of `union bpf_attr` for these commands.
+    #[repr(C)]
+    struct Attr {
+        id_or_fd: u32,
+        next_or_length: u32,
+        flags_or_info: u64,
+    }
+    let bpf = |command: u32, attr: &mut Attr| {
+        // SAFETY: the kernel reads and writes no more than the given size, and `info` below where its address is in it.
+        unsafe {
+            libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attr), size_of::<Attr>())
+        }
+    };
+    let (mut ids, mut last) = (Vec::new(), 0);
+    loop {
+        let mut next = Attr { id_or_fd: last, next_or_length: 0, flags_or_info: 0 };
+        // BPF_PROG_GET_NEXT_ID
+        if bpf(11, &mut next) != 0 {
+            return ids;
+        }
+        last = next.next_or_length;
+        let mut by_id = Attr { id_or_fd: last, next_or_length: 0, flags_or_info: 0 };
+        // BPF_PROG_GET_FD_BY_ID
+        let fd = bpf(13, &mut by_id);
+        if fd < 0 {
+            continue;
+        }
+        // SAFETY: the kernel made this descriptor for this call.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+        // `struct bpf_prog_info` up to and with its name, which is at byte 64.
+        let mut info = [0u8; 80];
+        let mut by_fd = Attr {
+            id_or_fd: fd.as_raw_fd() as u32,
+            next_or_length: info.len() as u32,
+            flags_or_info: info.as_mut_ptr() as u64,
+        };
+        // BPF_OBJ_GET_INFO_BY_FD
+        if bpf(15, &mut by_fd) == 0 && info[64..].starts_with(b"lock_wait_") {
+            ids.push(last);
+        }
+    }
+}
+
+/// Not the whole process: threads of other tests may end meanwhile.
+fn own_thread() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
 /// Descriptors of this process for BPF objects and perf events.
