@@ -334,8 +334,13 @@ pub(crate) mod tests {
 5000 T bpf_prog_1
 6000 T do_unlinkat
 7000 T __x64_sys_unlink
-8000 d tree_lock
 ";
+
+    /// [`SYMBOLS`] of a kernel that lists its variables.
+    fn symbols() -> Symbols {
+        let variables = (0..1002).map(|n| format!("{:x} d lock{n}\n", 0x8000 + n * 8));
+        Symbols::parse(&[SYMBOLS.to_owned()].into_iter().chain(variables).collect::<String>())
+    }
 
     /// Waits in creat and unlink, as a source tells them.
     pub(crate) fn raw() -> Vec<Waits> {
@@ -352,13 +357,13 @@ pub(crate) mod tests {
             // The same but for the place within a function.
             waits(&[0x5010, 0x4010, 0x3010, 0x2020, 0x1010], 0, 2, 150, 100),
             waits(&[0x5010, 0x4010, 0x3010, 0x6010, 0x7010], 0, 9, 1000, 500),
-            waits(&[0x4010, 0x3010, 0x6010, 0x7010], 0x8000, 1, 1, 1),
+            waits(&[0x4010, 0x3010, 0x6010, 0x7010], 0x8012, 1, 1, 1),
             waits(&[], 0, 1, 2, 2),
         ]
     }
 
     pub(crate) fn report(stacks: bool) -> Report {
-        let waits = waits(raw(), &Symbols::parse(SYMBOLS), stacks);
+        let waits = waits(raw(), &symbols(), stacks);
         Report { waits, contentions: Some(16), ..Report::new(Kind::Bpf, 1000) }
     }
 
@@ -376,7 +381,7 @@ pub(crate) mod tests {
                 ("do_unlinkat".into(), path.clone(), 9, 1000, Some(500)),
                 ("path_openat".into(), "sys_openat path_openat".into(), 5, 450, Some(200)),
                 ("(stack not known)".into(), String::new(), 1, 2, Some(2)),
-                ("tree_lock".into(), path, 1, 1, Some(1)),
+                ("lock2".into(), path, 1, 1, Some(1)),
             ]
         );
         assert!(report.waits.iter().all(|wait| wait.stacks.is_empty()));

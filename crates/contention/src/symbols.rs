@@ -14,6 +14,8 @@ pub struct Symbols {
     /// In ascending order of address, one an address.
     entries: Vec<Entry>,
     hidden: bool,
+    /// Where the variables are; none if only a few are listed, for then any other would be taken for one of them.
+    variables: Option<Range<u64>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +67,7 @@ impl Symbols {
         // Stable: of several names of one address the first counts, as it does for the kernel's own messages.
         symbols.entries.sort_by_key(|entry| entry.address);
         symbols.entries.dedup_by_key(|entry| entry.address);
+        symbols.variables = symbols.find_variables();
         symbols
     }
 
@@ -78,13 +81,18 @@ impl Symbols {
         self.at(address, Kind::Text).map(source_name)
     }
 
-    /// The variable that `address` lies in. Most kernels list few or none (CONFIG_KALLSYMS_ALL).
+    /// The variable that `address` lies in; none in a kernel that lists only a few (without CONFIG_KALLSYMS_ALL).
     pub fn variable(&self, address: u64) -> Option<&str> {
-        self.at(address, Kind::Data)
+        let listed = self.variables.as_ref()?.contains(&address);
+        if listed { self.at(address, Kind::Data) } else { None }
     }
 
-    /// From the first to behind the last variable that is listed; none if too few are to name locks.
+    /// From the first to behind the last variable; none if too few are listed to name locks.
     pub fn variables(&self) -> Option<Range<u64>> {
+        self.variables.clone()
+    }
+
+    fn find_variables(&self) -> Option<Range<u64>> {
         /// Without CONFIG_KALLSYMS_ALL there are some dozens, none of them a lock; with it tens of thousands.
         const FEW: usize = 1000;
         // Below the first function there are offsets of per-CPU variables on some architectures, which are no addresses.
@@ -93,7 +101,7 @@ impl Symbols {
         let first = data.next()?.address;
         (data.clone().count() >= FEW).then_some(())?;
         let last = data.next_back()?.address;
-        Some(first..last + 1)
+        Some(first..last.saturating_add(1))
     }
 
     fn at(&self, address: u64, kind: Kind) -> Option<&str> {
@@ -160,10 +168,9 @@ nonsense
         for (address, name) in cases {
             assert_eq!(symbols.function(address), name, "{address:x}");
         }
-        assert_eq!(symbols.variable(0xffff_ffff_8200_0004), Some("files_lock"));
-        assert_eq!(symbols.variable(0xffff_ffff_8100_0412), None);
         assert!(!symbols.hidden());
         assert_eq!(symbols.variables(), None, "one variable is too few");
+        assert_eq!(symbols.variable(0xffff_ffff_8200_0004), None, "or all others would be it");
     }
 
     #[test]
@@ -181,7 +188,9 @@ nonsense
             ["10 d per_cpu\n".into(), "800 T f\n".into()].into_iter().chain(locks).collect();
         let symbols = Symbols::parse(&text);
         assert_eq!(symbols.variables(), Some(0x1000..0x1000 + 1999 * 16 + 1));
-        assert_eq!(symbols.variable(0x1000 + 16), Some("lock1"));
+        assert_eq!(symbols.variable(0x1000 + 20), Some("lock1"));
+        assert_eq!(symbols.variable(0x800), None, "a function is none");
+        assert_eq!(symbols.variable(0x20), None, "an offset is no address");
     }
 
     #[test]

@@ -242,21 +242,24 @@ impl Source for Bpf {
                 "what tracing cost is not known: bpf(BPF_ENABLE_STATS): {why} (it needs CAP_SYS_ADMIN)"
             )),
         }
-        let mut note = |count: u64, what: &str| {
+        let mut note = |what: &str, count: u64| {
             if count > 0 {
-                report.notes.push(format!("{count} {what}"));
+                report.notes.push(format!("{what}: {count}"));
             }
         };
-        note(self.unfinished, "waits were not over when tracing stopped, and are not counted");
-        note(counters.lost_begins, "waits were not followed: too many at once");
-        note(counters.lost_ends, "waits are not counted: too many different stacks");
         note(
+            "waits that were not over when tracing stopped, which are not counted",
+            self.unfinished,
+        );
+        note("waits that were not followed, being too many at once", counters.lost_begins);
+        note("waits that are not counted, having too many different stacks", counters.lost_ends);
+        note(
+            "waits whose stack met another in one place of the kernel's table and is lost",
             without_stack,
-            "waits have no stack: two stacks met in one place of the kernel's table",
         );
         note(
+            "events of the whole system that came while the tracer handled another on the same CPU, and were not seen",
             begin.missed + end.missed,
-            "events of the whole system came while the tracer handled another on the same CPU, and were not seen",
         );
         report.note_untraced();
         report.note_symbols(&self.symbols);

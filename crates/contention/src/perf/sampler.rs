@@ -161,7 +161,7 @@ impl Source for Sampler {
         let mut report = Report::new(self.kind, self.traced.ns());
         report.samples = Some(self.samples(&symbols));
         if self.lost > 0 {
-            report.notes.push(format!("{} samples were lost for want of room", self.lost));
+            report.notes.push(format!("samples that were lost for want of room: {}", self.lost));
         }
         if self.kind == Kind::CpuClock {
             report.notes.push(

@@ -173,13 +173,13 @@ impl Source for PerfWaits {
         let lost = counted.saturating_sub(self.seen);
         if lost > 0 {
             report.notes.push(format!(
-                "{lost} of {counted} events were lost for want of room, so there were more waits than are \
-                 shown: trace shorter slices"
+                "events that were lost for want of room, so that there were more waits than are shown: \
+                 {lost} of {counted}; trace shorter slices"
             ));
         }
         if self.unfinished > 0 {
             report.notes.push(format!(
-                "{} waits were not over when tracing stopped, and are not counted",
+                "waits that were not over when tracing stopped, which are not counted: {}",
                 self.unfinished
             ));
         }
