@@ -42,6 +42,7 @@ pub(crate) const SAMPLE_RAW: u64 = 1 << 10;
 const DISABLED: u64 = 1 << 0;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const FREQUENCY: u64 = 1 << 10;
+const EXCLUDE_KERNEL_CHAIN: u64 = 1 << 21;
 const EXCLUDE_USER_CHAIN: u64 = 1 << 22;
 const USE_CLOCK_ID: u64 = 1 << 25;
 
@@ -78,7 +79,8 @@ struct Attr {
 pub(crate) struct Counter(OwnedFd);
 
 impl Counter {
-    /// Opens it. A call chain has at most `depth` frames of the kernel and none of the task's own.
+    /// Opens it. A call chain has at most `depth` frames of the kernel and none of the task's own; with 0 it is empty, and
+    /// nothing is walked.
     ///
     /// # Errors
     /// As perf_event_open(2).
@@ -98,16 +100,23 @@ impl Counter {
             Every::Event => (1, 0),
             Every::Hertz(hertz) => (hertz, FREQUENCY),
         };
-        let chain = sample_type & SAMPLE_CALLCHAIN != 0;
+        // A depth without chains is refused, and 0 would mean the greatest.
+        let max_stack = if sample_type & SAMPLE_CALLCHAIN != 0 { depth } else { 0 };
+        let no_chain = if depth == 0 { EXCLUDE_KERNEL_CHAIN } else { 0 };
         let attr = Attr {
             kind,
             size: size_of::<Attr>() as u32,
             config,
             period_or_frequency,
             sample_type,
-            flags: DISABLED | EXCLUDE_HYPERVISOR | EXCLUDE_USER_CHAIN | USE_CLOCK_ID | frequency,
+            flags: DISABLED
+                | EXCLUDE_HYPERVISOR
+                | EXCLUDE_USER_CHAIN
+                | USE_CLOCK_ID
+                | frequency
+                | no_chain,
             clock_id: libc::CLOCK_MONOTONIC,
-            max_stack: if chain { depth } else { 0 },
+            max_stack,
             ..Attr::default()
         };
         // SAFETY: the kernel reads `size` bytes of the attributes; any thread, any CPU, no group.

@@ -55,13 +55,14 @@ impl PerfWaits {
         let mut pages = 1 << fair.ilog2();
         let mut watched = Vec::with_capacity(threads.len());
         for &thread in threads {
-            let open = |id: u16| {
+            let open = |id: u16, depth: u16| {
                 let event = Event::Tracepoint(id.into());
                 Counter::open(event, Every::Event, SAMPLE_TYPE, depth, thread)
             };
             let failed = |error| super::refused(&error, "lock:contention_begin", -1);
-            let begin = open(tracepoints.begin.id).map_err(failed)?;
-            let end = open(tracepoints.end.id).map_err(failed)?;
+            let begin = open(tracepoints.begin.id, depth).map_err(failed)?;
+            // Without a stack: it is recorded while the lock is held, so that each microsecond makes others wait.
+            let end = open(tracepoints.end.id, 0).map_err(failed)?;
             let ring = super::ring(&begin, &mut pages)?;
             end.write_to_ring_of(&begin).map_err(failed)?;
             watched.push(Watched { thread, begin, end, ring });
