@@ -83,6 +83,9 @@ fn application_id(path: &Path) -> rusqlite::Result<i32> {
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(immutable_uri(path), flags)?;
+    // Without the journal a file that is being written, or whose writer was killed, may be shorter than its header says. By
+    // this SQLite takes it as it is.
+    connection.pragma_update(None, "writable_schema", true)?;
     connection.pragma_query_value(None, "application_id", |row| row.get(0))
 }
 
@@ -128,6 +131,17 @@ mod tests {
                 (other, _) => panic!("{variables:?}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_store_is_known_by_its_first_page() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.sqlite");
+        assert_eq!(look_at(&path).unwrap(), Found::Nothing);
+        drop(crate::Store::open(&path).unwrap());
+        // So it is when the first page of the first commit is written and the others are not.
+        fs::File::options().write(true).open(&path).unwrap().set_len(4096).unwrap();
+        assert_eq!(look_at(&path).unwrap(), Found::Store);
     }
 
     #[test]

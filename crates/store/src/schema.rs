@@ -4,7 +4,7 @@
 //! because stores that were made by it are on people's disks; a new store goes through the same steps as an old one.
 
 use crate::Error;
-use rusqlite::{Connection, Result, TransactionBehavior, ffi};
+use rusqlite::{Connection, Result, Transaction, TransactionBehavior, ffi};
 use std::path::Path;
 
 /// "vfsc"; file(1) and other programs know by it whose the file is.
@@ -28,11 +28,12 @@ pub(crate) fn bring_up(
     if check(version(connection).map_err(failed)?)? == known {
         return Ok(());
     }
-    prepare_for_change(connection).map_err(failed)?;
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let transaction = begin(connection).map_err(failed)?;
     // Only now nobody else can change it.
     let done = check(version(&transaction).map_err(failed)?)?;
+    if done == known {
+        return Ok(());
+    }
     if done == 0 && has_tables(&transaction).map_err(failed)? {
         let what = "another program has just made its tables in it".into();
         return Err(Error::NotAStore { path: path.into(), what });
@@ -41,12 +42,16 @@ pub(crate) fn bring_up(
     transaction.commit().map_err(failed)
 }
 
-/// What SQLite takes outside of a transaction only.
-fn prepare_for_change(connection: &Connection) -> Result<()> {
+/// A transaction that has the lock for writing, and in which an empty file becomes one whose size follows its contents: a run
+/// that is removed gives its space back to the file system.
+fn begin(connection: &mut Connection) -> Result<Transaction<'_>> {
     // A step may replace a table that others refer to.
     connection.pragma_update(None, "foreign_keys", false)?;
-    // Has an effect on a new file only: a removed run gives its space back to the file system.
-    connection.pragma_update(None, "auto_vacuum", "FULL")
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
+    // Takes the lock. It must come before BEGIN IMMEDIATE would have made the first page, and after BEGIN, for by itself it
+    // commits that page: a writer killed then would leave a database that is nobody's. On an older store it changes nothing.
+    transaction.pragma_update(None, "auto_vacuum", "FULL")?;
+    Ok(transaction)
 }
 
 fn apply(connection: &Connection, steps: &[&str], version: usize) -> Result<()> {
@@ -121,6 +126,32 @@ mod tests {
             assert_eq!(schema(&connection), before);
         }
         at(LATER, &mut connection).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_in_the_file_before_everything_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.sqlite");
+        let mut connection = Connection::open(&path).unwrap();
+        at(&[STEPS[0], "SELECT no_such_function()"], &mut connection).unwrap_err();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_file_is_locked_from_before_its_version_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.sqlite");
+        for exists in [false, true] {
+            let mut first = Connection::open(&path).unwrap();
+            let second = Connection::open(&path).unwrap();
+            second.busy_timeout(std::time::Duration::ZERO).unwrap();
+            let transaction = begin(&mut first).unwrap();
+            let error = second.execute_batch("BEGIN IMMEDIATE").unwrap_err();
+            let code = error.sqlite_error_code();
+            assert_eq!(code, Some(rusqlite::ErrorCode::DatabaseBusy), "exists: {exists}");
+            drop(transaction);
+            at(STEPS, &mut first).unwrap();
+        }
     }
 
     #[test]

@@ -133,6 +133,28 @@ fn a_writer_killed_at_any_time_loses_nothing_that_it_saved() {
 }
 
 #[test]
+fn a_writer_killed_while_it_makes_the_store_leaves_a_place_for_one() {
+    const TEST: &str = "a_writer_killed_while_it_makes_the_store_leaves_a_place_for_one";
+    if let Some(path) = env::var_os(WRITER) {
+        return write(Path::new(&path), u32::MAX);
+    }
+    for attempt in 0..40 {
+        let place = place();
+        let mut writer = writer(TEST, &place.path);
+        while !place.path.exists() {
+            assert!(writer.try_wait().unwrap().is_none(), "the writer failed");
+        }
+        thread::sleep(Duration::from_micros(50 * attempt));
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        let mut store = Store::open(&place.path).unwrap();
+        let label = store.save(None, &run(1)).unwrap();
+        assert_eq!(store.load(&which(&label.to_string())).unwrap().run, run(1));
+        assert_sound(&place.path);
+    }
+}
+
+#[test]
 fn a_transaction_half_written_to_the_file_is_undone() {
     let (before, crashed) = (place(), place());
     let mut store = Store::open(&before.path).unwrap();
