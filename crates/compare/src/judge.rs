@@ -60,7 +60,7 @@ pub(crate) fn curve(before: &Curve, after: &Curve, pairing: Pairing, bound: f64)
                 point(b, a, estimate, judged, bound, before.metric.lower_is_better)
             })
             .collect(),
-        shape: shape::change(before, after, pairing),
+        shape: shape::change(before, after),
     }
 }
 

@@ -147,5 +147,9 @@ fn a_peak_that_moves_is_seen() {
     let comparison =
         ask(Pairing::Interleaved, of([1e6, 1.8e6, 1.2e6, 0.6e6]), of([1e6, 2e6, 4e6, 7.8e6]));
     let shape = comparison.curves[0].shape.clone().unwrap();
-    assert_eq!((shape.peak, shape.retrograde), ([2, 8], [Some(2), None]));
+    assert_eq!((shape.peak.before, shape.peak.after, shape.peak.sure), (2, 8, true));
+    assert_eq!((shape.retrograde.before, shape.retrograde.after), (Some(4), None));
+    assert!(shape.retrograde.sure);
+    let fit = shape.usl[1].expect("nearly linear is a case of the law");
+    assert!(fit.sigma < 0.02 && fit.kappa < 0.01, "{fit:?}");
 }

@@ -120,17 +120,31 @@ pub enum Verdict {
     },
 }
 
-/// How the shape of a curve changed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// How the shape of a curve changed. "Sure" means at 95 %, by a bootstrap over whole rounds; these statements are not adjusted for
+/// each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShapeChange {
-    /// Tasks up to which the curve rises, on both sides.
-    pub peak: [u32; 2],
-    /// Tasks where more tasks begin to pay badly; none where the curve has no knee.
-    pub knee: [Option<u32>; 2],
-    /// Tasks from which on the curve falls; none where it does not.
-    pub retrograde: [Option<u32>; 2],
+    /// Measured task count with the highest rate.
+    pub peak: Moved<u32>,
+    /// Task count at which the efficiency falls to a half, interpolated; none where it does not.
+    pub knee: Moved<Option<f64>>,
+    /// First measured task count after the peak with a rate more than 5 % below it; none where the curve does not fall.
+    pub retrograde: Moved<Option<u32>>,
     /// The fits of the universal scalability law; none where it does not fit.
     pub usl: [Option<UslFit>; 2],
+    /// Why there is no fit, or none on one side, in words.
+    pub no_fit: Option<String>,
+}
+
+/// Something on the axis of task counts, on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Moved<T> {
+    /// On the first side.
+    pub before: T,
+    /// On the second.
+    pub after: T,
+    /// It surely moved in this direction.
+    pub sure: bool,
 }
 
 /// A fit of the universal scalability law: X(n) = λn / (1 + σ(n-1) + κn(n-1)).
@@ -141,9 +155,9 @@ pub struct UslFit {
     /// Contention: the share that is done one after the other.
     pub sigma: f64,
     /// 95 % interval of `sigma`.
-    pub sigma_ci95: Option<[f64; 2]>,
+    pub sigma_ci95: [f64; 2],
     /// Coherence: what each pair of tasks costs.
     pub kappa: f64,
     /// 95 % interval of `kappa`.
-    pub kappa_ci95: Option<[f64; 2]>,
+    pub kappa_ci95: [f64; 2],
 }

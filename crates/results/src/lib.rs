@@ -12,7 +12,8 @@ mod run;
 mod summary;
 
 pub use comparison::{
-    ComparedCurve, ComparedPoint, Comparison, Difference, Pairing, ShapeChange, UslFit, Verdict,
+    ComparedCurve, ComparedPoint, Comparison, Difference, Moved, Pairing, ShapeChange, UslFit,
+    Verdict,
 };
 pub use history::{History, HistoryRun, LevelChange, Series};
 pub use host::{Cpu, Host, Mount, Quota, Topology};

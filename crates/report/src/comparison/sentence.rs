@@ -140,47 +140,44 @@ pub(super) fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// What became of the shape of the curve, in words; nothing where it stayed.
+/// What became of the shape of the curve, in words. What moved by chance is not said.
 pub(super) fn shape(curve: &ComparedCurve) -> Vec<String> {
-    let Some(ShapeChange { peak, knee, retrograde, usl }) = &curve.shape else { return Vec::new() };
-    let mut lines = Vec::new();
-    let count = |tasks: Option<u32>| match tasks {
-        None => "none".to_owned(),
-        Some(1) => "1 task".to_owned(),
-        Some(tasks) => format!("{tasks} tasks"),
+    let Some(ShapeChange { peak, knee, retrograde, usl, no_fit }) = &curve.shape else {
+        return Vec::new();
     };
-    if peak[0] != peak[1] {
+    let mut lines = Vec::new();
+    let tasks = |count: String| match count.as_str() {
+        "1" => "1 task".to_owned(),
+        count => format!("{count} tasks"),
+    };
+    if peak.sure && peak.before != peak.after {
+        let (from, to) = (tasks(peak.before.to_string()), tasks(peak.after.to_string()));
+        lines.push(format!("the peak moved from {from} to {to}"));
+    }
+    if knee.sure {
+        let place = |at: Option<f64>| match at {
+            Some(at) => tasks(format!("{at:.1}")),
+            None => "beyond the last task count".to_owned(),
+        };
         lines.push(format!(
-            "the peak moved from {} to {}",
-            count(Some(peak[0])),
-            count(Some(peak[1]))
+            "the knee (half of the efficiency) moved from {} to {}",
+            place(knee.before),
+            place(knee.after)
         ));
     }
-    if knee[0] != knee[1] {
-        lines.push(format!("the knee moved from {} to {}", count(knee[0]), count(knee[1])));
-    }
-    match retrograde {
-        [None, Some(at)] => {
-            lines.push(format!("the second side falls from {} on", count(Some(*at))))
+    match (retrograde.sure, retrograde.before, retrograde.after) {
+        (true, None, Some(at)) => {
+            lines.push(format!("the second side falls from {} on", tasks(at.to_string())));
         }
-        [Some(at), None] => lines.push(format!(
-            "the first side falls from {} on, the second does not",
-            count(Some(*at))
-        )),
-        [Some(a), Some(b)] if a != b => {
-            lines.push(format!(
-                "the fall begins at {} instead of {}",
-                count(Some(*b)),
-                count(Some(*a))
-            ));
+        (true, Some(at), None) => {
+            let at = tasks(at.to_string());
+            lines.push(format!("the first side falls from {at} on, the second does not"));
         }
         _ => (),
     }
     if let [Some(before), Some(after)] = usl {
-        let term = |value: f64, ci: Option<[f64; 2]>| match ci {
-            Some([low, high]) => format!("{value:.2e} [{low:.1e}, {high:.1e}]"),
-            None => format!("{value:.2e}"),
-        };
+        let term =
+            |value: f64, [low, high]: [f64; 2]| format!("{value:.2e} [{low:.1e}, {high:.1e}]");
         lines.push(format!(
             "universal scalability law: contention sigma {} -> {}; coherence kappa {} -> {}",
             term(before.sigma, before.sigma_ci95),
@@ -189,6 +186,8 @@ pub(super) fn shape(curve: &ComparedCurve) -> Vec<String> {
             term(after.kappa, after.kappa_ci95),
         ));
     }
+    let says = |why: &String| format!("universal scalability law: {why}");
+    lines.extend(no_fit.as_ref().filter(|_| curve.points.len() > 3).map(says));
     lines
 }
 

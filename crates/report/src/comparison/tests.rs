@@ -3,7 +3,8 @@
 use super::*;
 use crate::fixture;
 use results::{
-    ComparedCurve, ComparedPoint, Difference, Metric, Pairing, Run, ShapeChange, UslFit, Verdict,
+    ComparedCurve, ComparedPoint, Difference, Metric, Moved, Pairing, Run, ShapeChange, UslFit,
+    Verdict,
 };
 use std::path::Path;
 
@@ -56,19 +57,18 @@ pub(crate) fn comparison() -> Comparison {
             metric: Metric::default(),
             points: points.map(|((b, a), verdict)| point(b.0, [b.1, a.1], verdict)).collect(),
             shape: Some(ShapeChange {
-                peak: [4, 2],
-                knee: [Some(2), Some(2)],
-                retrograde: [None, Some(2)],
-                usl: [
-                    Some(UslFit {
-                        lambda: 8e5,
-                        sigma: 0.1,
-                        sigma_ci95: Some([0.08, 0.12]),
-                        kappa: 0.01,
-                        kappa_ci95: None,
-                    }),
-                    None,
-                ],
+                peak: Moved { before: 4, after: 2, sure: true },
+                knee: Moved { before: Some(3.4), after: Some(2.6), sure: true },
+                retrograde: Moved { before: None, after: Some(4), sure: true },
+                usl: [UslFit {
+                    lambda: 8e5,
+                    sigma: 0.1,
+                    sigma_ci95: [0.08, 0.12],
+                    kappa: 0.01,
+                    kappa_ci95: [0.005, 0.02],
+                }; 2]
+                    .map(Some),
+                no_fit: None,
             }),
         }],
         unmatched: vec!["fstat, process mode: only before".to_owned()],
