@@ -8,7 +8,6 @@ const SAME: &[(&str, &str, &str)] = &[
     ("wis", "open1", "open_close"),
     ("wis", "open3", "open_shared"),
     ("aim7", "creat-clo", "creat_close"),
-    ("reaim", "creat_clo", "creat_close"),
 ];
 
 /// The workload that `name` of `tool` is, or `tool:name`.

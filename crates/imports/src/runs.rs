@@ -4,6 +4,7 @@ use crate::text::Text;
 use crate::{ImportError, Imported};
 use results::{Curve, Host, Import, Kind, Metric, Plan, Point, Run, Sample, Warning};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// What stands for a target or a mode that the file does not tell.
 pub(crate) const UNKNOWN: &str = "unknown";
@@ -70,8 +71,7 @@ impl Done {
     pub(crate) fn in_seconds(ops: u64, seconds: f64) -> Option<Done> {
         let elapsed_ns = (seconds * 1e9).round();
         // Beyond 2^63 ns, three centuries, it is not a time either.
-        let valid = elapsed_ns >= 1.0 && elapsed_ns < 9.2e18;
-        valid.then_some(Done { ops, elapsed_ns: elapsed_ns as u64 })
+        (1.0..9.2e18).contains(&elapsed_ns).then_some(Done { ops, elapsed_ns: elapsed_ns as u64 })
     }
 }
 
@@ -94,6 +94,9 @@ struct Figures {
     fairness: Option<f64>,
 }
 
+/// Curve, tasks.
+type Place = (usize, u32);
+
 /// A run that is being read.
 pub(crate) struct Draft {
     tool: &'static str,
@@ -107,8 +110,11 @@ pub(crate) struct Draft {
     pub(crate) slice_s: f64,
     /// Rounds that the file has, but that are warm-up.
     pub(crate) warmup_rounds: u32,
-    curves: Vec<(Series, BTreeMap<u32, Figures>)>,
-    index: BTreeMap<Series, usize>,
+    curves: Vec<Rc<Series>>,
+    curve_of: BTreeMap<Rc<Series>, usize>,
+    /// In the order in which they came: a map of maps would need many times the memory for curves of one point.
+    points: Vec<(Place, Figures)>,
+    point_of: BTreeMap<Place, usize>,
     /// By code, with how often it came.
     warnings: BTreeMap<&'static str, (Warning, usize)>,
 }
@@ -124,7 +130,9 @@ impl Draft {
             slice_s: 0.0,
             warmup_rounds: 0,
             curves: Vec::new(),
-            index: BTreeMap::new(),
+            curve_of: BTreeMap::new(),
+            points: Vec::new(),
+            point_of: BTreeMap::new(),
             warnings: BTreeMap::new(),
         }
     }
@@ -197,21 +205,29 @@ impl Draft {
     }
 
     fn existing(&mut self, series: &Series, tasks: u32) -> Option<&mut Figures> {
-        self.curves[*self.index.get(series)?].1.get_mut(&tasks)
+        let place = (*self.curve_of.get(series)?, tasks);
+        let at = *self.point_of.get(&place)?;
+        Some(&mut self.points[at].1)
     }
 
     fn figures(&mut self, series: &Series, tasks: u32) -> &mut Figures {
-        let at = *self.index.get(series).unwrap_or(&self.curves.len());
-        if at == self.curves.len() {
-            self.index.insert(series.clone(), at);
-            self.curves.push((series.clone(), BTreeMap::new()));
+        let curve = self.curve_of.get(series).copied().unwrap_or_else(|| {
+            let series = Rc::new(series.clone());
+            self.curves.push(Rc::clone(&series));
+            self.curve_of.insert(series, self.curves.len() - 1);
+            self.curves.len() - 1
+        });
+        let place = (curve, tasks);
+        let at = *self.point_of.entry(place).or_insert(self.points.len());
+        if at == self.points.len() {
+            self.points.push((place, Figures::default()));
         }
-        self.curves[at].1.entry(tasks).or_default()
+        &mut self.points[at].1
     }
 
     /// The run, if there is a figure in it.
     pub(crate) fn finish(
-        self,
+        mut self,
         text: &Text<'_>,
         label: impl Into<String>,
     ) -> Result<Imported, ImportError> {
@@ -220,11 +236,9 @@ impl Draft {
             let found = warnings.first().map_or("none".into(), |first| first.message.clone());
             return Err(text.error_at(None, format!("a figure of {}", self.tool), found));
         }
-        drop(self.index);
-        let rounds = |(_, points): &(_, BTreeMap<_, Figures>)| {
-            points.values().map(|figures: &Figures| figures.rounds).max().unwrap_or(0)
-        };
-        let rounds = self.curves.iter().map(rounds).max().unwrap_or(0);
+        drop((self.curve_of, self.point_of));
+        let rounds = self.points.iter().map(|(_, figures)| figures.rounds).max().unwrap_or(0);
+        self.points.sort_unstable_by_key(|(place, _)| *place);
         warnings.push(foreign(self.tool));
         let run = Run {
             schema: Run::SCHEMA.into(),
@@ -242,7 +256,7 @@ impl Draft {
                 partial: false,
             },
             host: self.host,
-            curves: self.curves.into_iter().map(curve).collect(),
+            curves: curves(self.curves, self.points),
             warnings,
             import: Some(Import {
                 tool: self.tool.into(),
@@ -273,23 +287,30 @@ fn foreign(tool: &str) -> Warning {
     }
 }
 
-fn curve((series, figures): (Series, BTreeMap<u32, Figures>)) -> Curve {
-    let mut points: Vec<Point> = Vec::with_capacity(figures.len());
-    for (tasks, figures) in figures {
-        // Ascending: if one task was measured, it is the first.
-        let one_task = points.first().filter(|point| point.tasks == 1);
-        let point = point(&series, tasks, figures, one_task);
-        points.push(point);
-    }
-    Curve {
-        workload: series.workload,
-        target: series.target,
-        mode: series.mode.into(),
-        kind: Kind::Imported,
-        cpus: 0,
-        metric: Metric { unit: series.unit.into(), lower_is_better: series.lower_is_better },
-        points,
-    }
+/// The curves with their points, which come in the order of curves and tasks.
+fn curves(series: Vec<Rc<Series>>, points: Vec<(Place, Figures)>) -> Vec<Curve> {
+    let mut counts = vec![0; series.len()];
+    points.iter().for_each(|((curve, _), _)| counts[*curve] += 1);
+    let mut points = points.into_iter();
+    let with_points = |(count, series): (usize, Rc<Series>)| {
+        let mut of_curve: Vec<Point> = Vec::with_capacity(count);
+        for ((_, tasks), figures) in points.by_ref().take(count) {
+            // Ascending: if one task was measured, it is the first.
+            let one_task = of_curve.first().filter(|point| point.tasks == 1);
+            let point = point(&series, tasks, figures, one_task);
+            of_curve.push(point);
+        }
+        Curve {
+            workload: series.workload.clone(),
+            target: series.target.clone(),
+            mode: series.mode.into(),
+            kind: Kind::Imported,
+            cpus: 0,
+            metric: Metric { unit: series.unit.into(), lower_is_better: series.lower_is_better },
+            points: of_curve,
+        }
+    };
+    counts.into_iter().zip(series).map(with_points).collect()
 }
 
 fn point(series: &Series, tasks: u32, figures: Figures, one_task: Option<&Point>) -> Point {

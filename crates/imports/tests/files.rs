@@ -1,15 +1,12 @@
 //! Files of every format, as their tools write them: what is read out of them, and what is refused.
 
 use imports::{FORMATS, Format, ImportError, Imported};
-use results::{Curve, Kind, Point, Run};
-use std::path::{Path, PathBuf};
+use results::{Curve, Run};
 
-fn dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files")
-}
+mod common;
 
 fn import(name: &str) -> Vec<Imported> {
-    imports::read(&dir().join(name), None).unwrap_or_else(|error| panic!("{error}"))
+    imports::read(&common::dir().join(name), None).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn only(name: &str) -> Run {
@@ -47,64 +44,28 @@ fn refused(format: &str, text: &str) -> String {
 /// Every file is found to be of the format of its directory, and what comes of it keeps the rules of the record.
 #[test]
 fn every_file_is_recognised_and_its_runs_keep_the_rules() {
+    let corpus = common::corpus();
     for format in FORMATS {
-        let files = std::fs::read_dir(dir().join(format.name)).expect("files of each format");
-        let mut count = 0;
-        for file in files {
-            let path = file.unwrap().path();
-            for Imported { label, run } in imports::read(&path, None).unwrap() {
-                assert!(!label.is_empty());
-                check(format, &path, &run);
-            }
-            count += 1;
+        assert!(corpus.iter().any(|(of, _, _)| of.name == format.name), "{}", format.name);
+    }
+    for (format, path, _) in corpus {
+        for Imported { label, run } in imports::read(&path, None).unwrap() {
+            assert!(!label.is_empty() && !run.started.is_empty());
+            common::check(format, &path.to_string_lossy(), &run);
+            let mut names: Vec<_> = run
+                .curves
+                .iter()
+                .map(|curve| (&curve.workload, &curve.target, &curve.mode))
+                .collect();
+            names.sort();
+            assert!(names.is_sorted_by(|a, b| a < b), "two curves of one name: {names:?}");
         }
-        assert!(count > 0, "{}", format.name);
-    }
-}
-
-fn check(format: &Format, path: &Path, run: &Run) {
-    let import = run.import.as_ref().expect("an import");
-    assert_eq!(
-        (import.tool.as_str(), import.file.as_str()),
-        (format.name, &*path.to_string_lossy())
-    );
-    assert!(!run.command.is_empty() && !run.started.is_empty());
-    let samples = |curve: &Curve| curve.points.iter().any(|point| !point.samples.is_empty());
-    assert_eq!(import.summary_only, !run.curves.iter().any(samples));
-    assert!(!run.curves.is_empty());
-    let mut names = Vec::new();
-    for curve in &run.curves {
-        assert_eq!(curve.kind, Kind::Imported);
-        assert!(["process", "thread", "unknown"].contains(&curve.mode.as_str()));
-        assert!(!curve.metric.unit.is_empty() && !curve.points.is_empty());
-        assert!(curve.points.is_sorted_by(|a, b| a.tasks < b.tasks));
-        curve.points.iter().for_each(|point| check_point(curve, point));
-        names.push((&curve.workload, &curve.target, &curve.mode));
-    }
-    names.sort();
-    assert!(names.is_sorted_by(|a, b| a < b), "two curves of one name: {names:?}");
-    let json = serde_json::to_string(run).unwrap();
-    assert_eq!(&serde_json::from_str::<Run>(&json).unwrap(), run);
-}
-
-fn check_point(curve: &Curve, point: &Point) {
-    assert!(point.tasks > 0 && point.ops_per_s > 0.0 && point.ops_per_s.is_finite(), "{point:?}");
-    assert!((0.0..=1.0).contains(&point.fairness), "{point:?}");
-    if point.samples.is_empty() {
-        assert_eq!(point.ci95, None);
-    } else {
-        // The value is what the samples say: only then may intervals be made of them.
-        let mut rates = point.round_rates();
-        rates.sort_by(f64::total_cmp);
-        let median = rates[(rates.len() - 1) / 2].midpoint(rates[rates.len() / 2]);
-        close(point.ops_per_s, median);
-        assert!(["ops/s", "runs/s"].contains(&curve.metric.unit.as_str()));
     }
 }
 
 #[test]
 fn a_forced_format_is_not_second_guessed() {
-    let path = dir().join("reaim/reaim.csv");
+    let path = common::dir().join("reaim/reaim.csv");
     assert!(matches!(imports::read(&path, Some("fio")), Err(ImportError::Content { .. })));
 }
 
@@ -219,11 +180,11 @@ fn fio() {
     assert!(failed.message.contains("error 28"), "{}", failed.message);
 
     let run = only("fio/fio-2.json");
-    assert_eq!(values(curve(&run, "fio:randrw-read", "process")), [(1, 1000.25)]);
-    assert_eq!(values(curve(&run, "fio:randrw-write", "process")), [(1, 990.75)]);
+    assert_eq!(values(curve(&run, "fio:randrw-read", "unknown")), [(1, 1000.25)]);
+    assert_eq!(values(curve(&run, "fio:randrw-write", "unknown")), [(1, 990.75)]);
 
     let run = only("fio/fio-clients.json");
-    assert_eq!(values(curve(&run, "fio:randread", "process")), [(2, 40.0)]);
+    assert_eq!(values(curve(&run, "fio:randread", "unknown")), [(2, 40.0)]);
 
     let error = refused("fio", "warning\n{ \"fio version\" : \"3\",\n \"jobs\" : 1 }\n");
     assert!(error.starts_with("f:3: expected JSON of fio"), "{error}");

@@ -2,7 +2,8 @@
 //!
 //! Jobs of one name in one group are the clones of one job and are added up; with group_reporting fio has done that. Jobs that
 //! differ in nothing but their number of clones are points of one curve. What is called samples in the file are summaries, so
-//! there are no intervals. A job with an error has no figure. Lines before the first brace are messages of fio.
+//! there are no intervals. A job with an error has no figure. Threads are only told from processes where the option has a value
+//! (`thread=1`): fio leaves others out of its JSON. Lines before the first brace are messages of fio.
 
 use crate::runs::{Draft, PROCESS, Series, THREAD, Times, UNKNOWN};
 use crate::text::Text;
@@ -91,6 +92,11 @@ struct Direction {
     total_ios: Option<u64>,
 }
 
+type OfJob = fn(&Job) -> &Direction;
+
+const DIRECTIONS: [(&str, OfJob); 3] =
+    [("read", |job| &job.read), ("write", |job| &job.write), ("trim", |job| &job.trim)];
+
 /// Where the first JSON object begins: a brace that begins a line.
 fn json_of(text: &str) -> Option<usize> {
     let mut at = 0;
@@ -164,7 +170,12 @@ fn put(
         1 => option("numjobs").and_then(|jobs| jobs.parse().ok()).unwrap_or(1),
         several => u32::try_from(several).unwrap_or(u32::MAX),
     };
-    let mode = if option("thread").is_some_and(|on| on != "0") { THREAD } else { PROCESS };
+    // A bare `thread` without a value is not among the options that fio writes.
+    let mode = match option("thread") {
+        Some("0") => PROCESS,
+        Some(_) => THREAD,
+        None => UNKNOWN,
+    };
     let target = option("directory").or(option("filename"));
     let target = target.map_or(UNKNOWN.to_owned(), |path| format!("dir:{path}"));
     let work: Vec<_> = job
@@ -174,9 +185,7 @@ fn put(
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
 
-    let directions: [(&str, fn(&Job) -> &Direction); 3] =
-        [("read", |job| &job.read), ("write", |job| &job.write), ("trim", |job| &job.trim)];
-    for (name, direction) in directions {
+    for (name, direction) in DIRECTIONS {
         let done = |job: &&Job| {
             let direction = direction(job);
             direction.total_ios.map_or(direction.iops > 0.0, |ios| ios > 0)

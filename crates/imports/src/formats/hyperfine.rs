@@ -62,7 +62,8 @@ fn parse(file: &str, text: &str) -> Result<Vec<Imported>, ImportError> {
         lines.next().filter(|line| is_header(line.text)).ok_or_else(|| {
             text.error_at(Some(1), "JSON, or the columns command,mean,stddev,median,...", "neither")
         })?;
-        for line in lines.filter(|line| !line.text.is_empty()) {
+        // Of files put together the heading comes again.
+        for line in lines.filter(|line| !line.text.is_empty() && !is_header(line.text)) {
             put(&mut draft, row(&text, line)?);
         }
     }

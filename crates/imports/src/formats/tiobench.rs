@@ -34,7 +34,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Imported>, ImportError> {
             (section, in_table) = (Some(line.text.trim()), false);
         } else if line.text.starts_with("-----") {
             in_table = section.is_some();
-        } else if line.text.trim().is_empty() {
+        } else if line.text.trim().is_empty() || line.text.starts_with("Unit information") {
             in_table = false;
         } else if let Some(section) = section.filter(|_| in_table) {
             row(&text, line, section, &mut kernels)?;
@@ -46,6 +46,9 @@ fn parse(file: &str, text: &str) -> Result<Vec<Imported>, ImportError> {
     kernels.drafts.into_iter().map(|(kernel, draft)| draft.finish(&text, kernel)).collect()
 }
 
+/// More kernels than anybody compares; each costs a run with all its conditions.
+const MOST_KERNELS: usize = 64;
+
 /// A run for each kernel, in the order of the file.
 #[derive(Default)]
 struct Kernels {
@@ -54,16 +57,20 @@ struct Kernels {
 }
 
 impl Kernels {
-    fn draft(&mut self, kernel: &str) -> &mut Draft {
+    /// None if there are too many.
+    fn draft(&mut self, kernel: &str) -> Option<&mut Draft> {
         let at = *self.index.get(kernel).unwrap_or(&self.drafts.len());
         if at == self.drafts.len() {
+            if at == MOST_KERNELS {
+                return None;
+            }
             let mut draft = Draft::new(FORMAT.name);
             draft.command = vec!["tiobench".into()];
             draft.host.kernel = kernel.into();
             self.index.insert(kernel.into(), at);
             self.drafts.push((kernel.into(), draft));
         }
-        &mut self.drafts[at].1
+        Some(&mut self.drafts[at].1)
     }
 }
 
@@ -77,7 +84,9 @@ fn row(
     let names = words.len().checked_sub(NUMBERS).filter(|names| *names > 0).ok_or_else(|| {
         text.error(line, format!("an identifier and {NUMBERS} numbers"))
     })?;
-    let draft = kernels.draft(&words[..names].join(" "));
+    let draft = kernels
+        .draft(&words[..names].join(" "))
+        .ok_or_else(|| text.error(line, format!("no more than {MOST_KERNELS} kernels")))?;
     let [_size, block, threads, rate] = [0, 1, 2, 3].map(|column| words[names + column]);
     if [block, threads, rate].iter().any(|word| word.contains('#')) {
         let message = format!("line {}: a number did not fit its column; left out", line.number);

@@ -54,7 +54,8 @@ mod tests {
     #[test]
     fn rows_are_read_word_by_word() {
         let row = |line| Row::of(line).map(|row| (row.values, row.key));
-        let cases: [(&str, Option<(Vec<f64>, &str)>); 13] = [
+        type Parts<'a> = (Vec<f64>, &'a str);
+        let cases: [(&str, Option<Parts<'_>>); 13] = [
             ("     24.47            -7.2       17.29        mpstat.cpu.all.soft%", Some((vec![24.47, 17.29], "mpstat.cpu.all.soft%"))),
             ("  13467005           +94.7%   26223847        will-it-scale.104.processes", Some((vec![13467005.0, 26223847.0], "will-it-scale.104.processes"))),
             ("11.22 ± 9% -4.1 7.13 ± 12% perf-profile.x", Some((vec![11.22, 7.13], "perf-profile.x"))),
