@@ -33,7 +33,7 @@ pub fn svg(title: &str, unit: &str, stacks: &[(Vec<String>, u64)]) -> String {
             frame.weight += weight;
         }
     }
-    let rows = depth(&all);
+    let rows = depth(&all, all.weight);
     let height = HEAD + rows as f64 * ROW + MARGIN;
     let mut drawing = Drawing {
         text: String::new(),
@@ -68,9 +68,15 @@ pub fn svg(title: &str, unit: &str, stacks: &[(Vec<String>, u64)]) -> String {
     out + &drawing.text + "</svg>\n"
 }
 
-/// Rows that a frame and what it called take.
-fn depth(frame: &Frame) -> usize {
-    1 + frame.called.values().map(depth).max().unwrap_or(0)
+/// Width of a frame of `weight` in pixels.
+fn width(weight: u64, total: u64) -> f64 {
+    weight as f64 / total.max(1) as f64 * (WIDTH - 2.0 * MARGIN)
+}
+
+/// Rows that a frame and what it called take, as far as they are drawn.
+fn depth(frame: &Frame, total: u64) -> usize {
+    let drawn = frame.called.values().filter(|called| width(called.weight, total) >= NARROWEST);
+    1 + drawn.map(|called| depth(called, total)).max().unwrap_or(0)
 }
 
 struct Drawing<'a> {
@@ -83,8 +89,7 @@ struct Drawing<'a> {
 
 impl Drawing<'_> {
     fn frame(&mut self, name: &str, frame: &Frame, left: f64, row: usize) {
-        let share = frame.weight as f64 / self.total.max(1) as f64;
-        let width = share * (WIDTH - 2.0 * MARGIN);
+        let width = width(frame.weight, self.total);
         if width < NARROWEST {
             self.left_out += count(frame);
             return;
@@ -98,7 +103,7 @@ impl Drawing<'_> {
              fill=\"{fill}\" stroke=\"#ffffff\" stroke-width=\"0.5\"/>",
             frame.weight,
             escape(self.unit),
-            share * 100.0,
+            frame.weight as f64 / self.total.max(1) as f64 * 100.0,
             ROW - 1.0,
         );
         if let Some(label) = fit(name, width) {
@@ -114,7 +119,7 @@ impl Drawing<'_> {
         let mut left = left;
         for (name, called) in &frame.called {
             self.frame(name, called, left, row + 1);
-            left += called.weight as f64 / self.total.max(1) as f64 * (WIDTH - 2.0 * MARGIN);
+            left += self::width(called.weight, self.total);
         }
     }
 }

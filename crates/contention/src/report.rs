@@ -276,8 +276,8 @@ impl Report {
     pub(crate) fn note_symbols(&mut self, symbols: &Symbols) {
         if symbols.hidden() {
             self.notes.push(
-                "the kernel hides its symbols from this process, so functions are shown as addresses: \
-                 run as root, or give the program cap_syslog, or set kernel.kptr_restrict=0 and \
+                "the kernel hides its symbols from this process or has none, so functions are shown as \
+                 addresses: run as root, or give the program cap_syslog, or set kernel.kptr_restrict=0 and \
                  kernel.perf_event_paranoid=1"
                     .to_owned(),
             );
@@ -421,6 +421,19 @@ __x64_sys_unlink;do_unlinkat;down_write;rwsem_down_write_slowpath;[rwsem write] 
         assert_eq!(folded(&report), "lockref_get 7\n");
         report.samples = None;
         assert_eq!(folded(&report), "");
+    }
+
+    #[test]
+    fn hidden_symbols_are_said_and_addresses_shown() {
+        let hidden = Symbols::parse("0000000000000000 T _stext\n");
+        let waits = waits(raw(), &hidden, false);
+        assert!(waits.iter().any(|wait| wait.lock == "0x5010"), "{waits:?}");
+        let mut report = Report::new(Kind::Bpf, 1);
+        report.note_symbols(&hidden);
+        assert!(report.notes[0].contains("kptr_restrict"), "{:?}", report.notes);
+        report.notes.clear();
+        report.note_symbols(&symbols());
+        assert!(report.notes.is_empty());
     }
 
     #[test]

@@ -65,7 +65,7 @@ struct Attached {
 impl Bpf {
     /// Makes maps and loads programs; attaches them once, to know that it works.
     pub(crate) fn new(tasks: &Tasks, options: &Options) -> Result<Bpf, Refusal> {
-        let symbols = Symbols::read().unwrap_or_default();
+        let symbols = Symbols::read();
         let named = symbols.variables();
         Bpf::with_named(tasks, options, symbols, named)
     }
