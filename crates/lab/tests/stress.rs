@@ -169,15 +169,22 @@ impl Oracle {
     }
 }
 
+/// The file `/d/f`, and `/m` to mount on.
+fn make(task: &LabTask) {
+    task.mkdir(b"/d").unwrap();
+    task.mkdir(b"/m").unwrap();
+    task.open(b"/d/f", CREATE).and_then(|fd| task.close(fd)).unwrap();
+}
+
+fn make_and_bind(task: &LabTask) {
+    make(task);
+    task.bind(b"/d", b"/m").unwrap();
+}
+
 #[test]
 fn nobody_writes_on_a_read_only_mount() {
     in_mode(Mode::Thread, ERAS, |world| {
-        world.alone(|task| {
-            task.mkdir(b"/d").unwrap();
-            task.mkdir(b"/m").unwrap();
-            task.open(b"/d/f", CREATE).and_then(|fd| task.close(fd)).unwrap();
-            task.bind(b"/d", b"/m").unwrap();
-        });
+        world.alone(make_and_bind);
         let oracle = Oracle::default();
         scope(|scope| {
             for cpu in 0..2 {
@@ -201,12 +208,7 @@ fn nobody_writes_on_a_read_only_super_block() {
         Ok(fd)
     }
     in_mode(Mode::Process, ERAS, |world| {
-        world.alone(|task| {
-            task.mkdir(b"/d").unwrap();
-            task.mkdir(b"/m").unwrap();
-            task.open(b"/d/f", CREATE).and_then(|fd| task.close(fd)).unwrap();
-            task.bind(b"/d", b"/m").unwrap();
-        });
+        world.alone(make_and_bind);
         let oracle = Oracle::default();
         scope(|scope| {
             let (task, oracle) = (world.task(0), &oracle);
@@ -319,11 +321,7 @@ fn the_last_of_two_threads_that_end_at_once_closes_the_files() {
 #[test]
 fn mounts_come_and_go_under_walkers() {
     everywhere(|world| {
-        world.alone(|task| {
-            task.mkdir(b"/d").unwrap();
-            task.mkdir(b"/m").unwrap();
-            task.open(b"/d/f", CREATE).and_then(|fd| task.close(fd)).unwrap();
-        });
+        world.alone(make);
         let done = AtomicBool::new(false);
         scope(|scope| {
             let (walker, done) = (world.task(0), &done);

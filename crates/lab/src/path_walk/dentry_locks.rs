@@ -20,7 +20,6 @@ use super::fs_struct::{FsStruct, Start};
 use super::tree::{Discipline, Tree};
 use super::{Path, PathWalk, seeded};
 use crate::design::{DesignInfo, Env};
-use crate::object::Raw;
 use machine::{Platform, Word};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -71,17 +70,6 @@ impl<P: Platform, const SEEDED: u8> Discipline<P> for OwnLocks<SEEDED> {
             }
             is
         })
-    }
-
-    fn parent(&self, dentry: &Dentry<P>) -> Raw<Dentry<P>> {
-        loop {
-            let parent = dentry.parent();
-            // SAFETY: it is freed a grace period after it was the parent.
-            let object = unsafe { parent.get() };
-            if self.claim(object, || dentry.parent() == parent) {
-                return parent;
-            }
-        }
     }
 
     fn adopt(&self, parent: &Dentry<P>) {

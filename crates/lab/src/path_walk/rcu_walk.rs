@@ -84,17 +84,6 @@ impl<P: Platform, const SEEDED: u8> Discipline<P> for Lockrefs<SEEDED> {
         })
     }
 
-    fn parent(&self, dentry: &Dentry<P>) -> Raw<Dentry<P>> {
-        loop {
-            let parent = dentry.parent();
-            // SAFETY: it is freed a grace period after it was the parent.
-            let object = unsafe { parent.get() };
-            if self.claim(object, || dentry.parent() == parent) {
-                return parent;
-            }
-        }
-    }
-
     fn adopt(&self, parent: &Dentry<P>) {
         locked(parent, || {
             parent.lockref.add();

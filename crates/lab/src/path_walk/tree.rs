@@ -30,8 +30,18 @@ pub(super) trait Discipline<P: Platform>: Send + Sync + Sized {
     /// A reference to a dentry that may have none, if `is_it` says so under d_lock.
     fn claim(&self, dentry: &Dentry<P>, is_it: impl FnOnce() -> bool) -> bool;
 
-    /// The parent, with a reference. The caller holds one to the dentry.
-    fn parent(&self, dentry: &Dentry<P>) -> Raw<Dentry<P>>;
+    /// The parent, with a reference. The caller holds one to the dentry. Where each dentry has a lock of its own, the parent's is
+    /// taken, and then it must still be the parent.
+    fn parent(&self, dentry: &Dentry<P>) -> Raw<Dentry<P>> {
+        loop {
+            let parent = dentry.parent();
+            // SAFETY: it is freed a grace period after it was the parent.
+            let object = unsafe { parent.get() };
+            if self.claim(object, || dentry.parent() == parent) {
+                return parent;
+            }
+        }
+    }
 
     /// One more child: its reference and its entry. Under the directory's lock.
     fn adopt(&self, parent: &Dentry<P>);
