@@ -96,6 +96,24 @@ fn enter_namespace() -> Result<(), String> {
     NAMESPACE.with(|namespace| namespace.get_or_init(enter).clone())
 }
 
+/// Gives the test's thread a /mnt of its own with a tmpfs at /mnt/a and at /mnt/b, which the documents speak of. If it cannot be
+/// had, says that the test is skipped.
+pub(crate) fn mounts_of_the_documents() -> bool {
+    let tmpfs = |at: &str| {
+        run_tool(Command::new("mount").args(["-t", "tmpfs", "-o", "size=64m", "none", at]))
+    };
+    let make = || {
+        enter_namespace()?;
+        tmpfs("/mnt")?;
+        for at in ["/mnt/a", "/mnt/b"] {
+            fs::create_dir(at).map_err(|error| format!("cannot make {at}: {error}"))?;
+            tmpfs(at)?;
+        }
+        Ok::<_, String>(())
+    };
+    make().inspect_err(|why| skip(why)).is_ok()
+}
+
 /// Runs a tool of the system; an error says what it said.
 fn run_tool(command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
