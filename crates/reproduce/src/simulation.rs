@@ -74,23 +74,16 @@ pub(crate) const HUGE: usize = 1500;
 
 /// Operations of a run before it counts: caches are warm then, and queues as long as they get.
 fn warm_up_ops(tasks: u64) -> u64 {
-    if tasks > HUGE as u64 { HUGE_OPS } else { 1000 + 5 * tasks }
+    1000 + 5 * tasks
 }
 
 /// Operations that count. A lock that spinning CPUs fight over is by turns orderly and congested: enough for several turns, as far
 /// as the host's time allows.
 fn counted_ops(tasks: u64) -> u64 {
-    match tasks {
-        0..=64 => 10_000,
-        _ if tasks > HUGE as u64 => HUGE_OPS,
-        _ => (2 * tasks).max(4_000),
-    }
+    if tasks <= 64 { 10_000 } else { (2 * tasks).max(4_000) }
 }
 
-/// Of thousands of CPUs that fight over one line: each operation is thousands of transfers, and the queues are full at once.
-const HUGE_OPS: u64 = 500;
-
-/// Virtual time after which a run ends, however little was done.
+/// Virtual time after which a run ends, however little was done; half of it is enough to warm up.
 const VIRTUAL_NS: u64 = 1_000_000_000;
 
 impl Simulation for Simulator {
