@@ -7,10 +7,10 @@ use crate::output::{self, Output};
 use crate::progress::Bar;
 use anyhow::Context;
 use harness::machine::affinity;
-use harness::{CurveRequest, Interrupt, Measured, Plan, Request};
+use harness::{CurveRequest, Interrupt, Measured, Plan, Request, Target};
 use results::Run;
 use std::time::{Instant, SystemTime};
-use vfs_api::TaskMode;
+use vfs_api::{Selected, TaskMode};
 
 /// Plans, measures, shows.
 pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
@@ -80,26 +80,54 @@ fn request(args: &RunArgs, began: Instant) -> anyhow::Result<Request> {
     })
 }
 
-/// workload × target × mode, each once, in the order asked for.
+/// workload × target × mode, each once, in the order asked for: what was named first, then the suites. Of a suite, what a target
+/// or a mode has not is left out, and said.
 fn curves(args: &RunArgs) -> anyhow::Result<Vec<CurveRequest>> {
-    let default = [&workloads::ALL[0]];
-    let workloads = if args.workloads.is_empty() { &default[..] } else { &args.workloads };
-    let mut seen = Vec::new();
-    let mut curves = Vec::new();
-    for workload in workloads {
+    let named = match (args.workloads.as_slice(), args.suite.as_slice()) {
+        ([], []) => vec![Selected::from(&workloads::ALL[0])],
+        (named, _) => named.to_vec(),
+    };
+    let mut curves: Vec<CurveRequest> = Vec::new();
+    let mut add = |workload: &Selected, target: &Target, mode| {
+        let is_new =
+            curves.iter().all(|c| (&c.workload, &c.target, c.mode) != (workload, target, mode));
+        if is_new {
+            curves.push(CurveRequest::new(workload.clone(), target.clone(), mode));
+        }
+    };
+    let modes = || args.mode.iter().map(|mode| TaskMode::from(*mode));
+    for workload in &named {
         for target in &args.targets {
-            for mode in &args.mode {
-                let mode = TaskMode::from(*mode);
-                if !workload.modes.contains(&mode) {
-                    return Err(Usage(format!("{} has no {mode} mode", workload.name)).into());
+            for mode in modes() {
+                if !workload.info().modes.contains(&mode) {
+                    return Err(Usage(format!("{workload} has no {mode} mode")).into());
                 }
-                let key = (workload.name, target, mode);
-                if !seen.contains(&key) {
-                    seen.push(key);
-                    curves.push(CurveRequest::new(workload, target.clone(), mode));
+                add(workload, target, mode);
+            }
+        }
+    }
+    let mut left_out: Vec<String> = Vec::new();
+    for workload in args.suite.iter().flat_map(|suite| suite.workloads()).map(Selected::from) {
+        for target in &args.targets {
+            if let Err(refusal) = harness::can_run(&workload, target) {
+                left_out.push(refusal.to_string().lines().next().unwrap_or_default().to_owned());
+                continue;
+            }
+            for mode in modes() {
+                if workload.info().modes.contains(&mode) {
+                    add(&workload, target, mode);
+                } else {
+                    left_out.push(format!("{workload} has no {mode} mode"));
                 }
             }
         }
+    }
+    left_out.dedup();
+    for reason in left_out {
+        output::tell(&format!("left out of the suite: {reason}"));
+    }
+    if curves.is_empty() {
+        return Err(Usage("nothing of the suite can run there".into()).into());
     }
     Ok(curves)
 }

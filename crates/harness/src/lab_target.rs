@@ -10,12 +10,18 @@ use lab::vfs::{Kernel, Task};
 use machine::{Counted, Cpu, Platform, Real};
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, OnceLock};
-use vfs_api::{Call, Errno, Failure, Fd, FileSystem, Info, Mode, Mounts, OFlags, Stat, TaskMode};
+use vfs_api::{
+    Call, Demand, Errno, Failure, Fd, FileSystem, Mode, Mounts, OFlags, OsCalls, Selected, Stat,
+    TaskMode,
+};
 
 /// Where the workloads' files are: as deep as /tmp/file.
 const DIR: &CStr = c"/tmp";
 /// RLIMIT_NOFILE of a lab process: enough for thousands of threads.
 const FDS: usize = 1 << 16;
+
+/// So many more than a workload says: directories on the way, inodes that are gone but whose grace period is not over.
+const SPARE_INODES: u32 = 64;
 
 /// A task of the lab as a file system.
 pub struct LabFs<P: Platform>(Task<P>);
@@ -44,11 +50,20 @@ impl<P: Platform> FileSystem for LabFs<P> {
     fn write(&self, fd: Fd, buf: &[u8]) -> Result<usize, Failure> {
         self.0.write(fd.0, buf).map_err(failed(Call::Write))
     }
+    fn pread(&self, fd: Fd, buf: &mut [u8], offset: u64) -> Result<usize, Failure> {
+        self.0.pread(fd.0, buf, offset).map_err(failed(Call::Pread))
+    }
+    fn pwrite(&self, fd: Fd, buf: &[u8], offset: u64) -> Result<usize, Failure> {
+        self.0.pwrite(fd.0, buf, offset).map_err(failed(Call::Pwrite))
+    }
     fn seek(&self, fd: Fd, offset: u64) -> Result<u64, Failure> {
         self.0.seek(fd.0, offset).map_err(failed(Call::Seek))
     }
     fn ftruncate(&self, fd: Fd, len: u64) -> Result<(), Failure> {
         self.0.ftruncate(fd.0, len).map_err(failed(Call::Ftruncate))
+    }
+    fn fallocate(&self, fd: Fd, offset: u64, len: u64) -> Result<(), Failure> {
+        self.0.fallocate(fd.0, offset, len).map_err(failed(Call::Fallocate))
     }
     fn fstat(&self, fd: Fd) -> Result<Stat, Failure> {
         self.0.fstat(fd.0).map_err(failed(Call::Fstat))
@@ -56,11 +71,18 @@ impl<P: Platform> FileSystem for LabFs<P> {
     fn stat(&self, path: &CStr) -> Result<Stat, Failure> {
         self.0.stat(path.to_bytes()).map_err(failed(Call::Stat))
     }
+    fn statx(&self, path: &CStr) -> Result<Stat, Failure> {
+        // The same in the kernel too (vfs_statx), but for what is copied out.
+        self.0.stat(path.to_bytes()).map_err(failed(Call::Statx))
+    }
     fn unlink(&self, path: &CStr) -> Result<(), Failure> {
         self.0.unlink(path.to_bytes()).map_err(failed(Call::Unlink))
     }
     fn dup(&self, fd: Fd) -> Result<Fd, Failure> {
         self.0.dup(fd.0).map(Fd).map_err(failed(Call::Dup))
+    }
+    fn dup_from(&self, fd: Fd, least: i32) -> Result<Fd, Failure> {
+        self.0.dup_from(fd.0, least).map(Fd).map_err(failed(Call::Fcntl))
     }
     fn link(&self, old: &CStr, new: &CStr) -> Result<(), Failure> {
         self.0.link(old.to_bytes(), new.to_bytes()).map_err(failed(Call::Link))
@@ -77,6 +99,12 @@ impl<P: Platform> FileSystem for LabFs<P> {
     fn chdir(&self, path: &CStr) -> Result<(), Failure> {
         self.0.chdir(path.to_bytes()).map_err(failed(Call::Chdir))
     }
+    fn chmod(&self, path: &CStr, _mode: Mode) -> Result<(), Failure> {
+        self.0.chmod(path.to_bytes()).map_err(failed(Call::Chmod))
+    }
+    fn touch(&self, path: &CStr) -> Result<(), Failure> {
+        self.0.touch(path.to_bytes()).map_err(failed(Call::Utimensat))
+    }
     fn enter(&self) {
         self.0.enter();
     }
@@ -84,6 +112,9 @@ impl<P: Platform> FileSystem for LabFs<P> {
         self.0.leave();
     }
 }
+
+/// Of these it has none; see [`vfs_api::OsCalls`].
+impl<P: Platform> OsCalls for LabFs<P> {}
 
 impl<P: Platform> Mounts for LabFs<P> {
     fn bind(&self, from: &CStr, to: &CStr) -> Result<(), Failure> {
@@ -104,6 +135,7 @@ impl<P: Platform> Mounts for LabFs<P> {
 pub(crate) struct Lab<P: Platform> {
     era: Era,
     mode: TaskMode,
+    /// The tasks' CPUs.
     cpus: usize,
     call_work_ns: u32,
     made: OnceLock<Made<P>>,
@@ -132,9 +164,10 @@ impl<P: Platform> Lab<P> {
     /// The call that failed, in words.
     pub(crate) fn prepare_with(
         &self,
+        demand: &Demand,
         prepare: impl FnOnce(&LabFs<P>) -> Result<(), Failure>,
     ) -> Result<(), String> {
-        let fs = self.prepare().map_err(|failed| failed.failure.to_string())?;
+        let fs = self.prepare(demand).map_err(|failed| failed.failure.to_string())?;
         at_work(&fs, prepare).map_err(|failure| failure.to_string())
     }
 
@@ -175,8 +208,13 @@ fn settle<P: Platform>(task: Task<P>) -> Result<LabFs<P>, FailedOn> {
 impl<P: Platform> System for Lab<P> {
     type Fs = LabFs<P>;
 
-    fn prepare(&self) -> Result<LabFs<P>, FailedOn> {
-        let mut kernel = Kernel::new(&self.era, self.cpus + 1);
+    fn prepare(&self, demand: &Demand) -> Result<LabFs<P>, FailedOn> {
+        let inodes = |cpu| {
+            let wanted = if cpu == self.spare() { demand.shared_inodes } else { demand.inodes };
+            let wanted = u32::try_from(wanted).unwrap_or(u32::MAX / 2) + SPARE_INODES;
+            wanted.max(Kernel::<P>::default_inodes(self.cpus + 1))
+        };
+        let mut kernel = Kernel::with_inodes(&self.era, self.cpus + 1, inodes);
         kernel.set_call_work(self.call_work_ns);
         let kernel = Arc::new(kernel);
         let process = Task::new_process(&kernel, self.spare(), FDS, true);
@@ -213,16 +251,22 @@ impl<P: Platform> System for Lab<P> {
 
 /// `workload` on the lab: a kernel of `era` with a CPU per task. `locks`: count and time every lock.
 pub(crate) fn on_lab(
-    workload: &Info,
+    workload: &Selected,
     era: Era,
     mode: TaskMode,
     tasks: usize,
     locks: bool,
 ) -> Box<dyn Bench> {
-    fn on<P: Platform>(workload: &Info, era: Era, mode: TaskMode, cpus: usize) -> Box<dyn Bench> {
+    fn on<P: Platform>(
+        workload: &Selected,
+        era: Era,
+        mode: TaskMode,
+        cpus: usize,
+    ) -> Box<dyn Bench> {
         let dir: CString = DIR.to_owned();
         bind_to(workload, Arc::new(Lab::<P>::new(era, mode, cpus, 0)), dir)
     }
+    let tasks = tasks + usize::from(workload.info().background);
     if locks {
         on::<Counted>(workload, era, mode, tasks)
     } else {

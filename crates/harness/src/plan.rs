@@ -1,6 +1,7 @@
 //! What will be done, decided and checked before anything is.
 
 use crate::bench::{Bench, on_dir};
+use crate::capabilities;
 use crate::error::Error;
 use crate::machine::topology::Pin;
 use crate::machine::{Roots, affinity, host, mounts, warnings};
@@ -12,7 +13,7 @@ use std::ffi::CString;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use vfs_api::{Info, TaskMode};
+use vfs_api::{Selected, TaskMode};
 
 /// Default length of a slice. Measured on a noisy two-CPU machine: pairs of slices of 5 to 20 ms agree within 0.3 to 0.9 %, of
 /// 100 ms within 2.4 %, of 250 ms within 15 %.
@@ -25,6 +26,8 @@ pub(crate) const ROUNDS_MIN: u32 = 6;
 const OVER: Duration = Duration::from_secs(5);
 /// Seeds with which a simulated point is run, if there is time: enough for an interval.
 pub(crate) const SEEDS: u32 = 7;
+/// A plan of more curves than this gives their number only.
+const NAMED: usize = 6;
 /// What the dispatch of a slice costs, and each task on top.
 const DISPATCH: Duration = Duration::from_micros(150);
 const DISPATCH_TASK: Duration = Duration::from_micros(15);
@@ -35,20 +38,21 @@ const TASK_SETUP: Duration = Duration::from_micros(300);
 #[derive(Clone, Debug)]
 pub struct CurveRequest {
     /// Its workload.
-    pub workload: &'static Info,
+    pub workload: Selected,
     /// Its target.
     pub target: Target,
     /// How its tasks are made.
     pub mode: TaskMode,
     /// Binds the workload to a directory.
-    pub(crate) bind: fn(&Info, CString) -> Box<dyn Bench>,
+    pub(crate) bind: fn(&Selected, CString) -> Box<dyn Bench>,
     /// The directory of a `dir:` target, absolute; set by [`Plan::new`].
     pub(crate) dir: Option<PathBuf>,
 }
 
 impl CurveRequest {
     /// `workload` on `target` with tasks made as `mode` says.
-    pub fn new(workload: &'static Info, target: Target, mode: TaskMode) -> CurveRequest {
+    pub fn new(workload: impl Into<Selected>, target: Target, mode: TaskMode) -> CurveRequest {
+        let workload = workload.into();
         CurveRequest { workload, target, mode, bind: on_dir, dir: None }
     }
 
@@ -69,13 +73,13 @@ impl CurveRequest {
     }
 
     /// The same with another loop than the registered workload's: a benchmark's, to be measured beside it.
-    pub fn with_loop(self, bind: fn(&Info, CString) -> Box<dyn Bench>) -> CurveRequest {
+    pub fn with_loop(self, bind: fn(&Selected, CString) -> Box<dyn Bench>) -> CurveRequest {
         CurveRequest { bind, ..self }
     }
 
     /// "workload on target", for error messages.
     pub(crate) fn name(&self) -> String {
-        format!("{} on {}", self.workload.name, self.target)
+        format!("{} on {}", self.workload, self.target)
     }
 }
 
@@ -140,25 +144,14 @@ impl Plan {
         let usable =
             affinity::usable().map_err(|error| Error::Os { call: "sched_getaffinity", error })?;
         for curve in &mut request.curves {
-            let lacks = curve.workload.needs.iter().find(|need| !curve.target.has(**need));
-            if let Some(need) = lacks {
-                return Err(Error::Refused {
-                    what: format!(
-                        "{} needs '{}', which {} has not",
-                        curve.workload.name,
-                        need.name(),
-                        curve.target
-                    ),
-                    advice: "choose another workload or target (vfscale list)".into(),
-                });
-            }
+            curve.dir = curve.target.dir().map(preflight::resolve).transpose()?;
+            capabilities::check(&curve.workload, &curve.target, curve.dir.as_deref())?;
             if request.locks && !curve.target.counts_locks() {
                 return Err(Error::Refused {
                     what: format!("the locks of {} cannot be counted", curve.target),
                     advice: "--locks works on lab: targets so far".into(),
                 });
             }
-            curve.dir = curve.target.dir().map(preflight::resolve).transpose()?;
         }
         let most = request.tasks.iter().copied().max().unwrap_or(1);
         let measured: Vec<CurveRequest> =
@@ -238,8 +231,11 @@ impl Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Request { curves, tasks, pin, .. } = &self.request;
-        let names: Vec<String> =
+        let mut names: Vec<String> =
             curves.iter().map(|c| format!("{}, {} mode", c.name(), c.mode)).collect();
+        if names.len() > NAMED {
+            names = vec![format!("{} curves", names.len())];
+        }
         let tasks: Vec<String> = tasks.iter().map(ToString::to_string).collect();
         let (shortest, longest) = self
             .points

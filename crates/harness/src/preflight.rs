@@ -26,6 +26,9 @@ fn refused(what: impl Into<String>, advice: impl Into<String>) -> Error {
 /// [`Error::Refused`] with what is too small and by how much.
 pub(crate) fn check(roots: &Roots, curves: &[CurveRequest], tasks: usize) -> Result<(), Error> {
     let tasks = tasks as u64;
+    // Those in the background come on top.
+    let more = u64::from(curves.iter().any(|curve| curve.workload.info().background));
+    let tasks = tasks + more;
     let processes = curves.iter().any(|c| c.hosting() == TaskMode::Process);
     let threads = curves.iter().any(|c| c.hosting() == TaskMode::Thread);
     descriptors(curves, tasks)?;
@@ -40,10 +43,10 @@ pub(crate) fn check(roots: &Roots, curves: &[CurveRequest], tasks: usize) -> Res
         let here = curves.iter().filter(|c| c.dir.as_ref() == Some(target));
         let (mut inodes, mut data) = (2, 0);
         for curve in here {
-            let demand = curve.workload.demand;
+            let demand = curve.workload.demand();
             // The curve's directory and its shared file.
-            inodes += 2 + tasks * demand.inodes;
-            data += tasks * demand.bytes;
+            inodes += 2 + demand.shared_inodes + tasks * demand.inodes;
+            data += demand.shared_bytes + tasks * demand.bytes;
         }
         room(target, inodes, data)?;
     }
@@ -54,11 +57,13 @@ fn descriptors(curves: &[CurveRequest], tasks: u64) -> Result<(), Error> {
     let open = std::fs::read_dir("/proc/self/fd").map_or(8, |fds| fds.count() as u64);
     let of = |mode| {
         let here = curves.iter().filter(|c| c.mode == mode && c.dir.is_some());
-        here.map(|c| c.workload.demand.fds).sum::<u64>()
+        here.map(|c| c.workload.demand().fds).sum::<u64>()
     };
+    let numbers = curves.iter().filter(|c| c.dir.is_some()).map(|c| c.workload.demand().fd_limit);
+    let highest = numbers.max().unwrap_or(0);
     // Own fd tables in process mode; one for all in thread mode.
     let (process, thread) = (of(TaskMode::Process), of(TaskMode::Thread) * tasks);
-    let need = open + OWN_FDS + process.max(thread);
+    let need = (open + OWN_FDS + process.max(thread)).max(highest);
     let limit = getrlimit(Resource::Nofile);
     let soft = limit.current.unwrap_or(u64::MAX);
     if need <= soft {

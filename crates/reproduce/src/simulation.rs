@@ -211,7 +211,7 @@ mod tests {
                 let target = sim_target(&point.machine, &point.era);
                 assert!(target.is_ok(), "{name} {}: {target:?}", point.id);
                 let known = point.workload.starts_with("tiobench_")
-                    || workloads::find(&point.workload).is_some();
+                    || workloads::find(&point.workload).is_ok();
                 assert!(known, "{name}: {}", point.workload);
             }
         }

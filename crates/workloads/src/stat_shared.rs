@@ -10,7 +10,7 @@
 
 use crate::common::{BOTH, create_closed};
 use std::ffi::{CStr, CString};
-use vfs_api::{Capability, Demand, Failure, FileSystem, Info, Place, Workload};
+use vfs_api::{Calls, Capability, Demand, Failure, FileSystem, Info, Place, Shared, Suite, Workload};
 
 /// See the module's header.
 pub struct StatShared;
@@ -21,10 +21,15 @@ impl Workload for StatShared {
         aliases: &[],
         summary: "stat of one file by all tasks",
         origin: "mail 003 (VFS scalability, 2009): dentry references",
+        calls: Calls::LookUp,
+        shared: Shared::File,
+        suites: &[Suite::Mails, Suite::Metadata],
+        params: &[],
         modes: BOTH,
         operation: "one stat",
         needs: &[Capability::Create],
-        demand: Demand { fds: 0, inodes: 0, bytes: 0 },
+        background: false,
+        demand: |_| Demand::NONE,
     };
     type Task = CString;
 
