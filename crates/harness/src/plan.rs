@@ -31,7 +31,9 @@ const NAMED: usize = 6;
 /// What the dispatch of a slice costs, and each task on top.
 const DISPATCH: Duration = Duration::from_micros(150);
 const DISPATCH_TASK: Duration = Duration::from_micros(15);
-/// What making and removing a task's process and files costs.
+/// What making and removing a file costs.
+const INODE: Duration = Duration::from_micros(5);
+/// What making and removing a task's process costs.
 const TASK_SETUP: Duration = Duration::from_micros(300);
 
 /// A curve that was asked for.
@@ -304,10 +306,18 @@ fn points(request: &Request, usable: usize) -> Vec<PlannedPoint> {
         .collect()
 }
 
-/// Estimated time for making and removing the tasks.
+/// Estimated time for making and removing the tasks and their files.
 pub(crate) fn setup(request: &Request) -> Duration {
     let most = request.tasks.iter().copied().max().unwrap_or(1);
-    Duration::from_millis(20) + TASK_SETUP * (most * request.curves.len()) as u32
+    let inodes = inodes(request).try_into().unwrap_or(u32::MAX);
+    Duration::from_millis(20) + TASK_SETUP * (most * request.curves.len()) as u32 + INODE * inodes
+}
+
+/// Inodes that a run makes at most.
+pub(crate) fn inodes(request: &Request) -> u64 {
+    let most = request.tasks.iter().copied().max().unwrap_or(1) as u64;
+    let measured = request.curves.iter().filter(|curve| curve.sim().is_none());
+    measured.map(|curve| preflight::inodes(curve, most)).sum()
 }
 
 /// Estimated time of one round.

@@ -27,8 +27,7 @@ fn refused(what: impl Into<String>, advice: impl Into<String>) -> Error {
 pub(crate) fn check(roots: &Roots, curves: &[CurveRequest], tasks: usize) -> Result<(), Error> {
     let tasks = tasks as u64;
     // Those in the background come on top.
-    let more = u64::from(curves.iter().any(|curve| curve.workload.info().background));
-    let tasks = tasks + more;
+    let tasks = tasks + u64::from(curves.iter().any(|curve| curve.workload.info().background));
     let processes = curves.iter().any(|c| c.hosting() == TaskMode::Process);
     let threads = curves.iter().any(|c| c.hosting() == TaskMode::Thread);
     descriptors(curves, tasks)?;
@@ -41,16 +40,19 @@ pub(crate) fn check(roots: &Roots, curves: &[CurveRequest], tasks: usize) -> Res
     targets.dedup();
     for target in targets {
         let here = curves.iter().filter(|c| c.dir.as_ref() == Some(target));
-        let (mut inodes, mut data) = (2, 0);
-        for curve in here {
+        let (inodes, data) = here.fold((2, 0), |(inodes, data), curve| {
             let demand = curve.workload.demand();
-            // The curve's directory and its shared file.
-            inodes += 2 + demand.shared_inodes + tasks * demand.inodes;
-            data += demand.shared_bytes + tasks * demand.bytes;
-        }
+            (inodes + self::inodes(curve, tasks), data + demand.shared_bytes + tasks * demand.bytes)
+        });
         room(target, inodes, data)?;
     }
     Ok(())
+}
+
+/// Inodes that a curve makes at most: its directory, its shared file, and what its workload says.
+pub(crate) fn inodes(curve: &CurveRequest, tasks: u64) -> u64 {
+    let demand = curve.workload.demand();
+    2 + demand.shared_inodes + tasks * demand.inodes
 }
 
 fn descriptors(curves: &[CurveRequest], tasks: u64) -> Result<(), Error> {

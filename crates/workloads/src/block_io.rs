@@ -1,7 +1,8 @@
 //! One transfer of 4 KiB at a fixed place: pread, pwrite, or lseek and read or write; of one's own file or of one that all share.
 //!
 //! will-it-scale's `pread1-3`, `pwrite1-3`, `readseek2-3`, `writeseek1-3` (its `readseek1` is `fd_read`) and FxMark's DRBL, DRBM,
-//! DRBH, DWOL and DWOM. The names end in whose place it is: `own` file; the `same` block of one file, through descriptors of
+//! DRBH, DWOL and DWOM, with the background variants of those that read, in which one task more writes over what the first one
+//! reads (in FxMark's own DRBL_bg nobody writes). The names end in whose place it is: `own` file; the `same` block of one file, through descriptors of
 //! their own; `strided`: neighbouring blocks of one file; `region`: blocks of one file 8 MiB apart. Against the peers: FxMark
 //! writes all the 8 MiB of each worker first, here the file has holes; will-it-scale's `writeseek2` does not say what it does.
 //!
@@ -29,6 +30,9 @@ pub struct Task {
     fd: Fd,
     at: u64,
     buf: Box<Block>,
+    /// The file that the background writes, and its descriptor once it is open.
+    written: CString,
+    written_fd: Option<Fd>,
 }
 
 /// Whose place it is.
@@ -78,7 +82,12 @@ impl Whose {
                 (path, fd)
             }
         };
-        let task = Task { path, fd, at, buf: Block::new() };
+        let written = match self {
+            // Of the first task, which always works.
+            Whose::Own => Place { task: 0, ..place.clone() }.own_path(),
+            _ => place.shared_path(),
+        };
+        let task = Task { path, fd, at, buf: Block::new(), written, written_fd: None };
         pwrite(fs, &task)?;
         Ok(task)
     }
@@ -110,8 +119,21 @@ fn writeseek<F: FileSystem>(fs: &F, task: &mut Task) -> Result<(), Failure> {
     expect_len(Call::Write, written, BLOCK)
 }
 
+/// The background: pwrite over the first block of the file that is read.
+fn overwrite<F: FileSystem>(fs: &F, task: &mut Task) -> Result<(), Failure> {
+    let fd = match task.written_fd {
+        Some(fd) => fd,
+        None => {
+            let fd = fs.open(&task.written, OFlags::WRONLY, crate::common::PRIVATE)?;
+            *task.written_fd.insert(fd)
+        }
+    };
+    let written = fs.pwrite(fd, &task.buf.0, 0)?;
+    expect_len(Call::Pwrite, written, BLOCK)
+}
+
 macro_rules! blocks {
-    ($($workload:ident = $name:literal: $call:ident, $whose:ident, $calls:ident;
+    ($($workload:ident = $name:literal: $call:ident, $whose:ident, $calls:ident, $background:literal;
        $summary:literal; $origin:literal; $aliases:expr; $suites:expr;)*) => {
         $(
             #[doc = $summary]
@@ -128,7 +150,8 @@ macro_rules! blocks {
                     suites: &$suites,
                     operation: concat!("one ", stringify!($call), " of 4 KiB"),
                     needs: Whose::$whose.needs(),
-                    demand: |_| Demand::one_file(BLOCK as u64),
+                    background: $background,
+                    demand: |_| Demand { fds: 2, ..Demand::one_file(BLOCK as u64) },
                     ..INFO
                 };
                 type Task = Task;
@@ -151,6 +174,10 @@ macro_rules! blocks {
                     Ok(1)
                 }
 
+                fn background<F: FileSystem>(fs: &F, task: &mut Task) -> Result<(), Failure> {
+                    if $background { overwrite(fs, task) } else { Ok(()) }
+                }
+
                 fn path(task: &Task) -> &CStr {
                     &task.path
                 }
@@ -162,43 +189,52 @@ macro_rules! blocks {
 use Suite::{Fxmark, WillItScale};
 
 blocks! {
-    PreadOwn = "pread_own": pread, Own, Read;
+    PreadOwn = "pread_own": pread, Own, Read, false;
         "pread of own file"; "will-it-scale pread1; FxMark DRBL";
         ["wis:pread1", "fxmark:DRBL"]; [WillItScale, Fxmark, Suite::Quick];
-    PreadSame = "pread_same": pread, Same, Read;
+    PreadSame = "pread_same": pread, Same, Read, false;
         "pread of the same block of one file"; "will-it-scale pread2; FxMark DRBH";
         ["wis:pread2", "fxmark:DRBH"]; [WillItScale, Fxmark];
-    PreadStrided = "pread_strided": pread, Strided, Read;
+    PreadStrided = "pread_strided": pread, Strided, Read, false;
         "pread of neighbouring blocks of one file"; "will-it-scale pread3";
         ["wis:pread3"]; [WillItScale];
-    PreadRegion = "pread_region": pread, Region, Read;
+    PreadRegion = "pread_region": pread, Region, Read, false;
         "pread of blocks of one file 8 MiB apart"; "FxMark DRBM";
         ["fxmark:DRBM"]; [Fxmark];
-    PwriteOwn = "pwrite_own": pwrite, Own, Write;
+    PwriteOwn = "pwrite_own": pwrite, Own, Write, false;
         "pwrite over own file"; "will-it-scale pwrite1; FxMark DWOL";
         ["wis:pwrite1", "fxmark:DWOL"]; [WillItScale, Fxmark];
-    PwriteSame = "pwrite_same": pwrite, Same, Write;
+    PwriteSame = "pwrite_same": pwrite, Same, Write, false;
         "pwrite over the same block of one file"; "will-it-scale pwrite2";
         ["wis:pwrite2"]; [WillItScale];
-    PwriteStrided = "pwrite_strided": pwrite, Strided, Write;
+    PwriteStrided = "pwrite_strided": pwrite, Strided, Write, false;
         "pwrite over neighbouring blocks of one file"; "will-it-scale pwrite3";
         ["wis:pwrite3"]; [WillItScale];
-    PwriteRegion = "pwrite_region": pwrite, Region, Write;
+    PwriteRegion = "pwrite_region": pwrite, Region, Write, false;
         "pwrite over blocks of one file 8 MiB apart"; "FxMark DWOM";
         ["fxmark:DWOM"]; [Fxmark];
-    ReadseekSame = "readseek_same": readseek, Same, Read;
+    ReadseekSame = "readseek_same": readseek, Same, Read, false;
         "lseek and read of the same block of one file"; "will-it-scale readseek2";
         ["wis:readseek2"]; [WillItScale];
-    ReadseekStrided = "readseek_strided": readseek, Strided, Read;
+    ReadseekStrided = "readseek_strided": readseek, Strided, Read, false;
         "lseek and read of neighbouring blocks of one file"; "will-it-scale readseek3";
         ["wis:readseek3"]; [WillItScale];
-    WriteseekOwn = "writeseek_own": writeseek, Own, Write;
+    WriteseekOwn = "writeseek_own": writeseek, Own, Write, false;
         "lseek and write over own file"; "will-it-scale writeseek1";
         ["wis:writeseek1"]; [WillItScale];
-    WriteseekSame = "writeseek_same": writeseek, Same, Write;
+    WriteseekSame = "writeseek_same": writeseek, Same, Write, false;
         "lseek and write over the same block of one file"; "will-it-scale writeseek2";
         ["wis:writeseek2"]; [WillItScale];
-    WriteseekStrided = "writeseek_strided": writeseek, Strided, Write;
+    WriteseekStrided = "writeseek_strided": writeseek, Strided, Write, false;
         "lseek and write over neighbouring blocks of one file"; "will-it-scale writeseek3";
         ["wis:writeseek3"]; [WillItScale];
+    PreadOwnWritten = "pread_own_written": pread, Own, Read, true;
+        "pread of own file while another task writes the first one's"; "FxMark DRBL_bg";
+        ["fxmark:DRBL_bg"]; [Fxmark];
+    PreadSameWritten = "pread_same_written": pread, Same, Read, true;
+        "pread of the same block of one file while another task writes it"; "FxMark DRBH_bg";
+        ["fxmark:DRBH_bg"]; [Fxmark];
+    PreadRegionWritten = "pread_region_written": pread, Region, Read, true;
+        "pread of blocks of one file 8 MiB apart while another task writes the first"; "FxMark DRBM_bg";
+        ["fxmark:DRBM_bg"]; [Fxmark];
 }

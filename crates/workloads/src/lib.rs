@@ -27,6 +27,7 @@ macro_rules! registry {
 }
 
 mod common;
+mod set;
 
 registry! {
     open_close: OpenClose;
@@ -42,11 +43,19 @@ registry! {
     own_dir: OpenOwnDir, CreateUnlink, CreateUnlinkOwnDir;
     own_file: LseekOwn, LseekShared, DupClose, LockOwn, LockShared;
     block_io: PreadOwn, PreadSame, PreadStrided, PreadRegion, PwriteOwn, PwriteSame, PwriteStrided, PwriteRegion,
-        ReadseekSame, ReadseekStrided, WriteseekOwn, WriteseekSame, WriteseekStrided;
+        PreadOwnWritten, PreadSameWritten, PreadRegionWritten, ReadseekSame, ReadseekStrided, WriteseekOwn, WriteseekSame, WriteseekStrided;
     stream_io: ReadOwn, ReadShared, ReadOwnDirect, ReadSharedDirect, WriteOwn;
     fallocate: Fallocate;
     events: PollOne, PollMany, EventfdOwn, PipeOwn;
     map_file: MapUnmap, FaultPrivate, FaultShared;
+    grow_cut: AppendOwn, TruncateByPage;
+    sync_own: PwriteFsync;
+    stat_deep: StatDeepOwn, StatDeepSame, PathDepth, StatTree, StatTreeChanging;
+    readdir: ReaddirOwn, ReaddirShared, ReaddirOwnChanging, ReaddirSharedChanging;
+    phases: CreateOwn, CreateShared, UnlinkOwn, UnlinkShared, StatFiles, MkdirShared, StatDirs, RmdirShared,
+        MdtestFileCreate, MdtestFileStat, MdtestFileRead, MdtestFileRemove, MdtestDirCreate, MdtestDirStat, MdtestDirRemove;
+    rename_set: RenameOwn, RenameAcross, RenameToShared;
+    fs_mark: FsMark;
 }
 
 /// No such workload, or not with these parameters.

@@ -3,11 +3,11 @@
 mod operations;
 mod recorder;
 
-use crate::{ALL, NoWorkload, Visitor, find, visit_all};
+use crate::{ALL, NoWorkload, Visitor, find, suite, visit_all};
 use operations::TABLE;
 use recorder::Recorder;
 use std::collections::HashSet;
-use vfs_api::{Call, Failure, Params, Place, Selected, Workload, expect_len};
+use vfs_api::{Call, Failure, Params, Place, Selected, Suite, Workload, expect_len};
 
 fn place(params: Params) -> Place {
     Place { dir: c"/d".into(), task: 7, params }
@@ -148,9 +148,11 @@ impl Visitor for UsedUp {
     fn visit<W: Workload>(&mut self) {
         let fs = Recorder::default();
         let mut task = warm::<W>(&fs, &Params::new(W::INFO.params));
-        let inodes = (W::INFO.demand)(&Params::new(W::INFO.params)).inodes;
+        let demand = (W::INFO.demand)(&Params::new(W::INFO.params));
+        // What is used up are files or pages.
+        let most = demand.inodes.max(demand.bytes / 4096) + 1;
         let until_used_up = |task: &mut W::Task| {
-            (1..=inodes + 1).find(|_| match W::step(&fs, task) {
+            (1..=most).find(|_| match W::step(&fs, task) {
                 Ok(_) => false,
                 Err(Failure { cause: vfs_api::Cause::UsedUp, .. }) => true,
                 Err(failure) => panic!("{}: {failure}", W::INFO.name),
@@ -182,6 +184,9 @@ fn names_and_aliases_are_unique_and_found() {
         assert!(origins > 0, "{} stands under no origin", info.name);
     }
     assert_eq!(ALL[0].name, "open_close", "the first is the default");
+    for of in Suite::ALL {
+        assert!(suite(*of).next().is_some(), "nothing in {}", of.name());
+    }
 }
 
 #[test]

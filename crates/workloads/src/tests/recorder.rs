@@ -18,7 +18,7 @@ const MISSING: &str = "missing";
 pub(super) struct Recorder {
     calls: RefCell<Vec<String>>,
     fail_at: Cell<Option<usize>>,
-    /// Where directories are read: at the end or at the start.
+    /// Whether the directory was read to its end.
     listed: Cell<bool>,
 }
 
