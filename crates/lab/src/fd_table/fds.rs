@@ -82,18 +82,21 @@ impl<P: Platform> Fds<P> {
         self.size
     }
 
-    /// Claims the lowest free descriptor.
-    pub(super) fn claim(&mut self) -> Search {
-        let fd = self.first_free(self.next_fd).unwrap_or(self.size);
+    /// Claims the lowest free descriptor from `least` on.
+    pub(super) fn claim(&mut self, least: usize) -> Search {
+        let start = self.next_fd.max(least);
+        let fd = self.first_free(start).unwrap_or(self.size.max(start));
         if fd < self.size {
             let word = set::<P>(&self.bits.open, fd, true);
             if let (Some(full), u64::MAX) = (&self.bits.full, word) {
                 set::<P>(full, fd / BITS, true);
             }
-            self.next_fd = fd + 1;
+            if least <= self.next_fd {
+                self.next_fd = fd + 1;
+            }
             Search::Claimed(fd)
-        } else if self.size < self.limit {
-            Search::Grow((self.size * 2).min(self.limit))
+        } else if self.size < self.limit && fd < self.limit {
+            Search::Grow((self.size * 2).max((fd + 1).next_power_of_two()).min(self.limit))
         } else {
             Search::Limit
         }
@@ -165,7 +168,7 @@ mod tests {
             let pick = (random >> 33) as usize;
             if pick % 16 < 9 {
                 let found = loop {
-                    match fds.claim() {
+                    match fds.claim(0) {
                         Search::Grow(size) => {
                             assert_eq!(size, (fds.size() * 2).min(limit));
                             drop(fds.grow(size, Bits::new(size, two_levels)));
@@ -196,7 +199,7 @@ mod tests {
     #[test]
     fn a_limit_of_zero() {
         for two_levels in [false, true] {
-            assert_eq!(Fds::<Real>::new(64, 0, two_levels).claim(), Search::Limit);
+            assert_eq!(Fds::<Real>::new(64, 0, two_levels).claim(0), Search::Limit);
         }
     }
 }
