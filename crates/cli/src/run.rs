@@ -35,27 +35,48 @@ fn curves(args: &RunArgs) -> anyhow::Result<Vec<CurveRequest>> {
         (named, _) => measure::workloads(named),
     };
     let mut curves = measure::curves(&named, &args.targets, &modes)?;
-    let mut left_out: Vec<String> = Vec::new();
+    let mut left_out = LeftOut::default();
     for workload in args.suite.iter().flat_map(|suite| suite.workloads()).map(Selected::from) {
         for target in &args.targets {
             if let Err(refusal) = harness::can_run(&workload, target) {
-                left_out.push(refusal.to_string().lines().next().unwrap_or_default().to_owned());
+                left_out.add(&workload, &refusal.to_string());
                 continue;
             }
             for mode in &modes {
                 match measure::has_mode(&workload, *mode) {
                     Ok(()) => measure::add(&mut curves, &workload, target, *mode),
-                    Err(why) => left_out.push(why.to_string()),
+                    Err(why) => left_out.add(&workload, &why.to_string()),
                 }
             }
         }
     }
-    left_out.dedup();
-    for reason in left_out {
-        output::tell(&format!("left out of the suite: {reason}"));
-    }
+    left_out.tell();
     if curves.is_empty() {
         return Err(Usage("nothing of the suite can run there".into()).into());
     }
     Ok(curves)
+}
+
+/// What of a suite is not run, by reason.
+#[derive(Default)]
+struct LeftOut(Vec<(String, Vec<String>)>);
+
+impl LeftOut {
+    /// `why` begins with the workload's name; its first line is the reason.
+    fn add(&mut self, workload: &Selected, why: &str) {
+        let name = workload.to_string();
+        let reason = why.lines().next().unwrap_or_default();
+        let reason = reason.strip_prefix(&name).unwrap_or(reason).trim_start();
+        match self.0.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => self.0.push((reason.to_owned(), vec![name])),
+        }
+    }
+
+    fn tell(&self) {
+        for (reason, names) in &self.0 {
+            output::tell(&format!("left out of the suite: {} ({reason})", names.join(", ")));
+        }
+    }
 }

@@ -58,6 +58,7 @@ fn why_not_in_the_lab(need: Capability) -> Option<&'static str> {
         C::RecordLocks => Some("its inodes have no list of locks"),
         C::Events => Some("it has files and directories only"),
         C::Sync => Some("it has no device whose time could be waited for"),
+        C::Children => Some("its tasks have no children"),
         C::CloseRange => Some("its descriptors are closed one by one"),
         C::Watch => Some("nothing in it tells of changes"),
         C::OwnTable => Some("a task of it has its fd table from the start"),
@@ -71,7 +72,9 @@ fn why_not_here(need: Capability, dir: &Path) -> Option<String> {
         // Whether the directory may be written is the preflight's question; the rest every Linux with a dir: target has.
         C::Create | C::Write | C::Truncate | C::Attributes | C::List | C::PathOnly => None,
         // FAT has no holes; there the region is filled, as it was in FxMark.
-        C::Sparse | C::RecordLocks | C::Events | C::Map | C::Sync | C::OwnTable => None,
+        C::Sparse | C::RecordLocks | C::Events | C::Map | C::Sync | C::OwnTable | C::Children => {
+            None
+        }
         C::Mounts => (!may_mount()).then(|| "it takes the right to mount (CAP_SYS_ADMIN)".into()),
         C::Openat2 => {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

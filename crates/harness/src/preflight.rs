@@ -65,7 +65,7 @@ fn descriptors(curves: &[CurveRequest], tasks: u64) -> Result<(), Error> {
     let highest = numbers.max().unwrap_or(0);
     // Own fd tables in process mode; one for all in thread mode.
     let (process, thread) = (of(TaskMode::Process), of(TaskMode::Thread) * tasks);
-    let need = (open + OWN_FDS + process.max(thread)).max(highest);
+    let need = open + OWN_FDS + process.max(thread) + highest;
     let limit = getrlimit(Resource::Nofile);
     let soft = limit.current.unwrap_or(u64::MAX);
     if need <= soft {

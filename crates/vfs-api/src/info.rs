@@ -87,6 +87,8 @@ named! {
         Map = "mmap",
         /// Data can be forced to where it is kept (fsync).
         Sync = "fsync",
+        /// A task can have a child with a copy of its fd table.
+        Children = "clone",
         /// Ranges of descriptors can be closed at once.
         CloseRange = "close_range",
         /// Directories can be watched (inotify).
@@ -186,7 +188,7 @@ impl Suite {
 pub struct Demand {
     /// Descriptors open at the same time at most.
     pub fds: u64,
-    /// The largest descriptor number that is asked for by number, plus one.
+    /// Room for descriptors beside those of the tasks: up to the largest that is asked for by number.
     pub fd_limit: u64,
     /// Inodes at most, what is shared not counted.
     pub inodes: u64,

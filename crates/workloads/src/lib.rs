@@ -56,6 +56,13 @@ registry! {
         MdtestFileCreate, MdtestFileStat, MdtestFileRead, MdtestFileRemove, MdtestDirCreate, MdtestDirStat, MdtestDirRemove;
     rename_set: RenameOwn, RenameAcross, RenameToShared;
     fs_mark: FsMark;
+    look_up_missing: LookUpMissing;
+    ways_to_open: OpenReadonly, OpenPath, Openat2Shared, StatxShared;
+    tmpfile: TmpfileClose, TmpfileLink;
+    attributes: ChmodOwn, ChmodOwnMount, UtimensOwn, UtimensOwnMount;
+    open_watched: OpenWatched;
+    open_remounted: OpenRemounted;
+    fd_table: DupFull, DupFar, FdGrowth, CloseRange16, FstatOwnTable, DupOwnTable;
 }
 
 /// No such workload, or not with these parameters.
