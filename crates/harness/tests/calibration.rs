@@ -54,7 +54,7 @@ fn outcomes(workload: &'static str, machine: &Machine) -> Vec<Outcome> {
             kernel_cpus: tasks,
             seed: *seed,
             limit,
-            remounted: false,
+            before: harness::Before::Nothing,
         };
         let mut only = Only { name: workload, run, outcome: None };
         workloads::visit_all(&mut only);
