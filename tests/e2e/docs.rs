@@ -73,9 +73,13 @@ fn every_command_of_the_readme_works() {
 }
 
 #[test]
-fn the_readme_lists_every_workload() {
+fn the_readme_lists_the_mails_workloads_and_every_suite() {
     let readme = read("README.md");
-    for info in workloads::ALL {
+    for suite in vfs_api::Suite::ALL {
+        let name = format!("`{}`", suite.name());
+        assert!(readme.contains(&name), "missing in README.md: the suite {name}");
+    }
+    for info in workloads::suite(vfs_api::Suite::Mails) {
         let row = format!("| `{}` | {} |", info.name, info.summary);
         assert!(readme.contains(&row), "missing in README.md: {row}");
     }

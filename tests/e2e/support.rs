@@ -219,6 +219,21 @@ pub(crate) fn with_plain_environment(command: &mut Command) {
         .env("LC_ALL", "C.UTF-8");
 }
 
+/// The workload with little to make and remove: what is measured here is nothing anyway. By its first alias, if it has one.
+pub(crate) fn small(info: &vfs_api::Info) -> String {
+    let small = [("files", 64), ("pages", 64), ("names", 32), ("branching", 2), ("kib", 16)];
+    let of = |param: &vfs_api::Param| small.iter().find(|(name, _)| *name == param.name);
+    let told = info.params.iter().filter_map(of).map(|(name, value)| format!("{name}={value}"));
+    let told = told.collect::<Vec<_>>().join(",");
+    let name = info.aliases.first().copied().unwrap_or(info.name);
+    if told.is_empty() { name.to_owned() } else { format!("{name}:{told}") }
+}
+
+/// The name that the record gives the workload of [`small`].
+pub(crate) fn recorded(info: &vfs_api::Info) -> String {
+    workloads::find(&small(info)).expect("a workload").to_string()
+}
+
 /// The `dir:` target of a path.
 pub(crate) fn on(path: &Path) -> String {
     format!("dir:{}", path.to_str().expect("a path of the tests is UTF-8"))

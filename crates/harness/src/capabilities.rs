@@ -51,7 +51,7 @@ fn why_not_in_the_lab(need: Capability) -> Option<&'static str> {
         C::Create | C::Write | C::Truncate | C::Allocate | C::Attributes | C::Mounts => None,
         C::List => Some("its directories keep no list of their names, only the hash table"),
         C::Openat2 | C::PathOnly | C::Unnamed | C::LinkFd => {
-            Some("its open is that of the eras it has, which did not know this")
+            Some("its open knows what the programs of the threads ask for, and no more")
         }
         C::Sparse => Some("its files are kept whole in memory, holes as well"),
         C::Direct | C::Map => Some("its files have no pages"),
