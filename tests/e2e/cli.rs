@@ -34,7 +34,7 @@ fn help_and_version_are_on_stdout() {
     assert_eq!(version.stdout, format!("vfscale {}\n", env!("CARGO_PKG_VERSION")));
     let help = run(&mut vfscale(&["--help"])).exits(0).stdout;
     for part in
-        ["run ", "list ", "doctor ", "clean ", "Exit codes: 0 done, 2 usage, 3", "130 interrupted"]
+        ["run ", "list ", "doctor ", "clean ", "Exit codes: 0 done, 1 a regression was found (--fail-on), 2 usage, 3", "130 interrupted"]
     {
         assert!(help.contains(part), "{part:?} is missing in {help}");
     }
