@@ -2,7 +2,7 @@
 
 use crate::support::{
     Mount, Ran, Running, Unprivileged, dir_is_empty, leftovers, on, recorded, run, small, temp_dir,
-    vfscale,
+    vfscale, wait_until,
 };
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -102,6 +102,48 @@ fn all_workloads_work_in_runs_of_an_ordinary_user() {
     }
     let ran = run(&mut user.vfscale(&args(&["chmod_own_mount"], &target))).exits(4);
     assert!(ran.stderr.contains("CAP_SYS_ADMIN"), "{ran}");
+}
+
+/// FxMark's own DRBL_bg writes nothing. Here the file that is only read by what is measured changes all the time.
+#[test]
+fn a_background_task_really_works() {
+    for mode in ["process", "thread"] {
+        let dir = temp_dir();
+        let arguments = ["fxmark:DRBL_bg", "--mode", mode, "--tasks", "1", "--time", "3s"];
+        let running = Running::start(&mut vfscale(
+            &[&["run", "--on", &on(dir.path())], &arguments[..]].concat(),
+        ));
+        running.wait_until_it_measures(dir.path(), 1);
+        let run = dir.path().join(&leftovers(dir.path())[0]);
+        let changed = || fs::metadata(run.join("c0/f0")).and_then(|meta| meta.modified()).ok();
+        let first = std::cell::Cell::new(None);
+        let changes = wait_until(Duration::from_secs(3), || match (first.get(), changed()) {
+            (None, now) => {
+                first.set(now);
+                false
+            }
+            (before, now) => now.is_some() && now != before,
+        });
+        assert!(changes, "{mode}: nobody writes the file: {}", running.stderr());
+        running.wait(Duration::from_secs(30)).exits(0);
+        assert_eq!(leftovers(dir.path()), [""; 0]);
+    }
+}
+
+/// A bounded set ends a slice, not the run, and the next slice has all of it again.
+#[test]
+fn a_set_that_is_used_up_ends_the_slice() {
+    let dir = temp_dir();
+    let target = on(dir.path());
+    let arguments =
+        ["create_own:files=8", "unlink_shared:files=8", "--tasks", "1", "--on", &target];
+    let slices = ["--rounds", "5", "--slice", "500ms", "--format", "json"];
+    let record = run(&mut vfscale(&[&["run"], &arguments[..], &slices].concat())).exits(0).record();
+    for curve in &record.curves {
+        let ops: Vec<u64> = curve.points[0].samples.iter().map(|sample| sample.ops).collect();
+        assert_eq!(ops, [8; 5], "{}", curve.workload);
+    }
+    assert_eq!(leftovers(dir.path()), [""; 0]);
 }
 
 /// A mount that a workload makes is nobody's but the run's.

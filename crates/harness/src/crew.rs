@@ -180,7 +180,9 @@ impl Crew {
             if done != seen {
                 (seen, since) = (done, Instant::now());
             } else if since.elapsed() > SILENT {
-                return Err(self.silent(tasks, |slot| slot.state() == State::Starting));
+                return Err(
+                    self.silent((0..tasks).collect(), |slot| slot.state() == State::Starting)
+                );
             }
             sleep_while(&self.shared.control().done, done, Some(LOOK));
         }
@@ -255,7 +257,7 @@ impl Crew {
                 return Ok(true);
             }
             if since.elapsed() > SILENT {
-                return Err(self.silent(slice.tasks, |_| true));
+                return Err(self.silent(self.working(slice), |_| true));
             }
         }
     }
@@ -296,7 +298,7 @@ impl Crew {
                     return Ok(true);
                 }
                 if since.elapsed() > patience {
-                    return Err(self.silent(slice.tasks, |_| true));
+                    return Err(self.silent(self.working(slice), |_| true));
                 }
             }
         }
@@ -368,14 +370,14 @@ impl Crew {
         Err(Error::Stopped { who: self.who_is(child) })
     }
 
-    fn silent(&self, tasks: usize, suspect: impl Fn(&Slot) -> bool) -> Error {
+    fn silent(&self, tasks: Vec<usize>, suspect: impl Fn(&Slot) -> bool) -> Error {
         // The one in uninterruptible sleep is the likeliest culprit.
         let asleep = |id: &usize| {
             let tid = self.shared.slots()[*id].tid.load(SeqCst);
             ProcStat::read(tid).map(|s| s.state) == Some('D')
         };
         let suspects: Vec<usize> =
-            (0..tasks).filter(|id| suspect(&self.shared.slots()[*id])).collect();
+            tasks.into_iter().filter(|id| suspect(&self.shared.slots()[*id])).collect();
         let id = suspects.iter().find(|id| asleep(id)).or(suspects.first()).copied().unwrap_or(0);
         Error::Silent { who: self.who(id), seconds: SILENT.as_secs() }
     }

@@ -30,6 +30,9 @@ impl workloads::Visitor for Every<'_> {
     }
 }
 
+/// So many transfers come of the tasks' beginning alone.
+const FEW: u64 = 300;
+
 /// The workloads in an era that have lines without a name, with their shares of all transfers.
 fn nameless(era: &lab::eras::Era, mode: TaskMode) -> Vec<String> {
     let machine = Machine::named("xeon-16-2014").expect("built in");
@@ -53,7 +56,8 @@ fn nameless(era: &lab::eras::Era, mode: TaskMode) -> Vec<String> {
         let named: u64 = named.iter().map(|line| line.transfers).sum();
         let share = named as f64 / outcome.transfers.max(1) as f64;
         let few: Vec<_> = others.iter().take(4).map(|l| (&l.name, l.transfers)).collect();
-        (share <= 0.99 && outcome.transfers > 0).then(|| {
+        // Of a workload that moves nothing, what moved while it began is no share of anything.
+        (share <= 0.99 && outcome.transfers >= FEW).then(|| {
             format!(
                 "{workload} {mode} {}: {named} of {} have names, {few:?}",
                 era.name, outcome.transfers

@@ -166,18 +166,25 @@ mod tests {
         for _ in 0..20_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let pick = (random >> 33) as usize;
+            // Mostly the lowest of all, sometimes from some number on.
+            let least = if pick % 5 == 0 { pick / 80 % limit } else { 0 };
             if pick % 16 < 9 {
                 let found = loop {
-                    match fds.claim(0) {
+                    match fds.claim(least) {
                         Search::Grow(size) => {
-                            assert_eq!(size, (fds.size() * 2).min(limit));
+                            assert!(size > fds.size() && size <= limit, "{size} of {limit}");
+                            if least < fds.size() {
+                                assert_eq!(size, (fds.size() * 2).min(limit));
+                            }
                             drop(fds.grow(size, Bits::new(size, two_levels)));
                         }
                         Search::Claimed(fd) => break Some(fd),
                         Search::Limit => break None,
                     }
                 };
-                assert_eq!(found, free.pop_first());
+                let lowest = free.range(least..).next().copied();
+                assert_eq!(found, lowest);
+                lowest.inspect(|fd| assert!(free.remove(fd)));
             } else {
                 let fd = pick / 16 % limit;
                 if fd < fds.size() && free.insert(fd) {
@@ -188,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn lowest_first() {
+    fn lowest_first_from_any_number_on() {
         for two_levels in [false, true] {
             for (first, limit) in [(1, 1), (1, 70), (32, 1000), (64, 5000), (64, 64), (64, 10)] {
                 check(first, limit, two_levels);
