@@ -22,8 +22,9 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
             let mut keep = Runs::to_keep(&args.store, args.save.as_ref())?;
             let switch = switch(args);
             let curves = curves(args, &workloads, [before, after])?;
+            let locks = args.locks.wanted();
             let measured =
-                measure::measure(&args.measure, curves, Sides::Two { switch }, false, began)?;
+                measure::measure(&args.measure, curves, Sides::Two { switch }, locks, began)?;
             let Some(Done { run, left }) = measured else { return Ok(Exit::Interrupted) };
             let (before, after) = split(run);
             let question = Question {
@@ -41,6 +42,11 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
         Words::Stored { names, workloads } => {
             if args.save.is_some() {
                 return Err(Usage("--save: these runs are stored already".into()).into());
+            }
+            if args.locks.wanted().is_some() {
+                let what =
+                    "--locks: what is stored of the locks of these runs is shown in any case";
+                return Err(Usage(what.into()).into());
             }
             let [before, after] = names;
             let (before, after) =
