@@ -8,7 +8,7 @@ use crate::crew::Ended;
 use crate::crews::Crews;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::plan::{CurveRequest, PlannedPoint, Request, Sides, round};
+use crate::plan::{CurveRequest, PlannedPoint, ROUNDS_MIN, Request, Sides, round};
 use crate::switch::StateSwitch;
 use contention::{Chosen, LockKind, Report, Source, sources};
 use results::{
@@ -287,8 +287,11 @@ fn record(
     traced: &Sum,
     untraced: &Sum,
 ) -> Traced {
+    // Of few slices on a noisy machine it would say nothing about the tracer.
+    let enough = traced.rates.len().min(untraced.rates.len()) >= ROUNDS_MIN as usize;
     let ratio = stats::median(&traced.rates)
         .zip(stats::median(&untraced.rates))
+        .filter(|_| enough)
         .map(|(traced, untraced)| traced / untraced);
     let refusal = |refused: contention::Refused| Refused {
         source: refused.source.name().into(),
@@ -355,5 +358,107 @@ fn scheduling(seen: &contention::Scheduling) -> Scheduling {
         stalled_memory_ns: stalled("memory"),
         stalled_io_ns: stalled("io"),
         steal_ns: seen.steal_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::topology::Pin;
+    use crate::plan::Switch;
+    use crate::target::Target;
+    use std::time::Instant;
+    use vfs_api::TaskMode;
+
+    fn request(targets: &[&str], time: Duration, rounds: Option<u32>) -> Request {
+        let curve = |target: &&str| {
+            let target: Target = target.parse().expect("a target");
+            CurveRequest::new(&workloads::ALL[0], target, TaskMode::Process)
+        };
+        Request {
+            curves: targets.iter().map(curve).collect(),
+            tasks: vec![1, 2],
+            pin: Pin::Cores,
+            time,
+            slice: None,
+            precision: None,
+            rounds,
+            sides: Sides::One,
+            locks: Some(Locks::default()),
+            seed: 1,
+            began: Instant::now(),
+        }
+    }
+
+    fn points(request: &Request) -> Vec<PlannedPoint> {
+        let point = |curve| PlannedPoint {
+            curve,
+            tasks: 2,
+            length: Duration::from_millis(10),
+            tells: false,
+        };
+        (0..request.curves.len()).map(point).collect()
+    }
+
+    #[test]
+    fn tracing_takes_its_share_of_the_time() {
+        let seconds = Duration::from_secs(10);
+        let both = request(&["dir:/a", "dir:/b"], seconds, None);
+        let plan = TracePlan::new(&both, &points(&both)).expect("directories");
+        assert!(plan.slices > 20, "{plan:?}");
+        assert!(plan.length <= seconds.mul_f64(SHARE), "{plan:?}");
+        assert_eq!(time_to_measure(&both), seconds.mul_f64(1.0 - SHARE));
+
+        // The lab counts in its samples.
+        let lab = request(&["lab:linux-2.6.20"], seconds, None);
+        assert_eq!(TracePlan::new(&lab, &points(&lab)), None);
+        assert_eq!(time_to_measure(&lab), seconds);
+        let mixed = request(&["lab:linux-2.6.20", "dir:/a"], seconds, None);
+        let alone = request(&["dir:/a"], seconds, None);
+        let slices =
+            |request: &Request| TracePlan::new(request, &points(request)).map(|p| p.slices);
+        assert_eq!(slices(&mixed), slices(&alone));
+
+        let unasked = Request { locks: None, ..both };
+        assert_eq!(TracePlan::new(&unasked, &points(&unasked)), None);
+        assert_eq!(time_to_measure(&unasked), seconds);
+    }
+
+    #[test]
+    fn a_short_run_has_a_traced_slice_and_rounds_have_their_quarter() {
+        let of = |time, rounds| {
+            let request = request(&["dir:/a"], time, rounds);
+            TracePlan::new(&request, &points(&request)).expect("a directory").slices
+        };
+        assert_eq!(of(Duration::from_millis(1), None), 1);
+        assert_eq!(of(Duration::from_millis(1), Some(100)), 25);
+        assert_eq!(of(Duration::from_millis(1), Some(1)), 1);
+    }
+
+    #[test]
+    fn sides_are_traced_side_by_side_unless_a_switch_is_dear() {
+        assert_eq!(order(&Sides::One, 4), [0, 1, 2, 3]);
+        assert_eq!(order(&Sides::Two { switch: None }, 6), [0, 3, 1, 4, 2, 5]);
+        let switch = Some(Switch { before: "true".into(), after: "true".into() });
+        assert_eq!(order(&Sides::Two { switch }, 4), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn long_slices_are_cut_to_what_a_ring_holds() {
+        let request = request(&["dir:/a"], Duration::from_secs(100), None);
+        let long = PlannedPoint { length: Duration::from_secs(5), ..points(&request)[0] };
+        assert_eq!(length(&long), LONGEST);
+        let plan = TracePlan::new(&request, &[long]).expect("a directory");
+        assert!(plan.slices > 20, "{plan:?}");
+    }
+
+    #[test]
+    fn a_lost_report_says_what_to_do() {
+        let request = request(&["dir:/a"], Duration::from_secs(1), None);
+        let error = contention::Error::NoTask(7).to_string();
+        let warning = lost(&request.curves[0], &points(&request)[0], &error);
+        assert!(warning.message.contains("on dir:/a with 2 tasks"), "{warning:?}");
+        assert!(warning.message.ends_with("no task has the id 7"), "{warning:?}");
+        assert!(warning.advice.starts_with("make the tasks"), "{warning:?}");
     }
 }

@@ -13,7 +13,8 @@ pub struct Traced {
     pub ops: u64,
     /// Time of the tasks in them, summed over tasks.
     pub task_ns: u64,
-    /// Median rate of the traced slices / of as many untraced ones right before and after them; none if those did nothing.
+    /// Median rate of the traced slices / of as many untraced ones right before and after them; none with fewer than
+    /// six, or if those did nothing.
     pub rate_ratio: Option<f64>,
     /// Waits that ended in them; none if the source sees no locks.
     pub contentions: Option<u64>,
