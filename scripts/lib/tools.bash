@@ -19,6 +19,10 @@ missing_packages() {
     have mkfs.ext4 || echo "e2fsprogs tests on ext4"
     have mkfs.xfs || echo "xfsprogs tests on xfs"
     { have losetup && have mount; } || echo "mount tests on a file system of their own"
+    have fio || echo "fio import of its files"
+    have dbench || echo "dbench import of its files"
+    have hyperfine || echo "hyperfine import of its files"
+    have perf || echo "linux-perf import of its files, counts beside the tracer's"
     { have cc && have readelf; } || echo "gcc linking"
     have_static_libc || echo "libc6-dev linking, the static binary"
 }

@@ -1,6 +1,8 @@
 //! The command line: what each option does to the record, what is refused and with which words, how a run is ended early.
 
-use crate::support::{Mount, Ran, Running, dir_is_empty, leftovers, on, run, temp_dir, vfscale};
+use crate::support::{
+    Mount, Ran, Running, dir_is_empty, leftovers, on, recorded, run, small, temp_dir, vfscale,
+};
 use results::{Curve, Run};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -31,9 +33,14 @@ fn help_and_version_are_on_stdout() {
     let version = run(&mut vfscale(&["--version"])).exits(0);
     assert_eq!(version.stdout, format!("vfscale {}\n", env!("CARGO_PKG_VERSION")));
     let help = run(&mut vfscale(&["--help"])).exits(0).stdout;
-    for part in
-        ["run ", "list ", "doctor ", "clean ", "Exit codes: 0 done, 2 usage, 3", "130 interrupted"]
-    {
+    for part in [
+        "run ",
+        "list ",
+        "doctor ",
+        "clean ",
+        "Exit codes: 0 done, 1 a regression was found (--fail-on), 2 usage, 3",
+        "130 interrupted",
+    ] {
         assert!(help.contains(part), "{part:?} is missing in {help}");
     }
     let help = run(&mut vfscale(&["run", "--help"])).exits(0).stdout;
@@ -126,15 +133,33 @@ fn the_lists_as_json_have_a_fixed_shape() {
     let workloads = workloads["workloads"].as_array().expect("an array");
     assert_eq!(workloads.len(), workloads::ALL.len());
     for workload in workloads {
-        let fields = ["aliases", "modes", "name", "needs", "operation", "origin", "summary"];
+        let fields = [
+            "aliases",
+            "background",
+            "calls",
+            "modes",
+            "name",
+            "needs",
+            "operation",
+            "origin",
+            "params",
+            "shared",
+            "suites",
+            "summary",
+        ];
         assert_eq!(keys(workload), fields);
-        for text in ["name", "operation", "origin", "summary"] {
+        for param in workload["params"].as_array().expect("an array") {
+            let number = ["default", "max", "min", "name", "what"];
+            let word = ["default", "name", "what", "words"];
+            assert!(keys(param) == number || keys(param) == word, "{param}");
+        }
+        for text in ["name", "operation", "origin", "summary", "calls", "shared"] {
             assert!(
                 workload[text].as_str().is_some_and(|text| !text.is_empty()),
                 "{text}: {workload}"
             );
         }
-        for list in ["aliases", "modes", "needs"] {
+        for list in ["aliases", "modes", "needs", "suites"] {
             let items = workload[list].as_array().expect("an array");
             assert!(items.iter().all(Value::is_string), "{list}: {workload}");
         }
@@ -156,8 +181,16 @@ fn what_is_not_understood_is_explained() {
         (&["list", "colours"], "possible values: workloads, targets"),
         (&["list", "--format", "csv"], "possible values: text, json"),
         (&["clean"], "<DIR>"),
-        (&["run", "nosuch"], "there is no such workload; there are: open_close, openbench, "),
-        (&["run", "open_close", "dir:."], "there is no such workload"),
+        (&["run", "nosuch"], "there is no workload 'nosuch' (see: vfscale list workloads)"),
+        (&["run", "open_clos"], "do you mean open_close"),
+        (&["run", "open_close", "dir:."], "there is no workload 'dir:.'"),
+        (&["run", "open_close:depth=3"], "open_close: it takes no parameters"),
+        (&["run", "path_depth:depth=33"], "depth is a whole number from 1 to 32"),
+        (&["run", "path_depth:width=3"], "no parameter 'width'; there are: depth=1..32 (8)"),
+        (&["run", "rename_across:dirs=mine"], "dirs is one of own, shared"),
+        (&["run", "fstat_own_table"], "fstat_own_table has no process mode"),
+        (&["run", "--suite", "nosuch"], "possible values: mails, will-it-scale, fxmark"),
+        (&["list", "--by", "colour"], "possible values: call, sharing, origin"),
         (&["run", "--on", "nosuch"], "'nosuch' is not a target; write dir:PATH"),
         (&["run", "--on", "fuse:."], "write dir:PATH"),
         (&["run", "--on", "dir:"], "is not a target"),
@@ -197,13 +230,66 @@ fn what_is_not_understood_is_explained() {
 
 #[test]
 fn every_name_and_alias_leads_to_its_workload() {
-    let all: Vec<&str> = workloads::ALL.iter().map(|info| info.name).collect();
-    let by_alias = |info: &&vfs_api::Info| info.aliases.first().copied().unwrap_or(info.name);
-    let named: Vec<&str> = workloads::ALL.iter().collect::<Vec<_>>().iter().map(by_alias).collect();
-    assert_ne!(all, named, "some have an alias");
+    let with_alias = || workloads::ALL.iter().filter(|info| !info.aliases.is_empty());
+    let named: Vec<String> = with_alias().map(small).collect();
+    let named: Vec<&str> = named.iter().map(String::as_str).collect();
+    assert!(named.len() > 50, "only {} have an alias", named.len());
     let record = record(&[&named[..], &["--tasks", "1"]].concat());
     let names: Vec<&str> = record.curves.iter().map(|curve| &*curve.workload).collect();
-    assert_eq!(names, all);
+    assert_eq!(names, with_alias().map(recorded).collect::<Vec<_>>());
+}
+
+#[test]
+fn parameters_are_part_of_the_name_in_the_record() {
+    let arguments = ["path_depth:depth=2", "path_depth", "path_depth:depth=8", "--tasks", "1"];
+    let record = record(&arguments);
+    let names: Vec<&str> = record.curves.iter().map(|curve| &*curve.workload).collect();
+    assert_eq!(names, ["path_depth:depth=2", "path_depth"], "the default is one curve, not two");
+}
+
+#[test]
+fn a_suite_is_run_as_far_as_the_target_has_it() {
+    let arguments =
+        ["run", "--suite", "quick", "--on", "lab:linux-6.18", "--tasks", "1", "--rounds", "1"];
+    let ran =
+        run(&mut vfscale(&[&arguments[..], &["--slice", "1ms", "--format", "json"]].concat()));
+    let ran = ran.exits(0);
+    let record = ran.record();
+    let of_suite = workloads::suite(vfs_api::Suite::Quick);
+    let names: Vec<&str> = of_suite.map(|info| info.name).collect();
+    let run_names: Vec<&str> = record.curves.iter().map(|curve| &*curve.workload).collect();
+    let left_out: Vec<&str> =
+        names.iter().copied().filter(|name| !run_names.contains(name)).collect();
+    assert!(!run_names.is_empty() && run_names.len() + left_out.len() == names.len());
+    for name in left_out {
+        assert!(ran.stderr.contains(name), "{name} is left out without a word: {ran}");
+    }
+}
+
+#[test]
+fn a_pair_that_cannot_work_is_refused_with_the_reason() {
+    let ran = run(&mut vfscale(&["run", "fxmark:MRDL", "--on", "lab:linux-6.18"])).exits(4);
+    assert!(
+        ran.stderr.contains("readdir_own needs 'readdir', which lab:linux-6.18 has not"),
+        "{ran}"
+    );
+    assert_eq!(ran.stdout, "");
+}
+
+#[test]
+fn workloads_are_listed_under_the_heads_asked_for() {
+    for (by, heads) in [
+        ("call", &["create and unlink:", "rename:", "record locks:"][..]),
+        ("sharing", &["one file:", "one directory:", "nothing but the file system:"]),
+        ("origin", &["mails:", "will-it-scale:", "fxmark:", "mdtest:", "fio:", "own:"]),
+    ] {
+        let text = run(&mut vfscale(&["list", "workloads", "--by", by])).exits(0).stdout;
+        for head in heads {
+            assert!(text.lines().any(|line| line == *head), "{by}: {head} is missing: {text}");
+        }
+        let listed = |name: &str| text.contains(&format!("  {name} "));
+        assert!(workloads::ALL.iter().all(|info| listed(info.name)), "{by}: {text}");
+    }
 }
 
 #[test]

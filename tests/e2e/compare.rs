@@ -405,7 +405,7 @@ fn what_cannot_be_compared_is_refused_with_a_way_out() {
         (&["compare", "dir:."][..], "compare needs two sides"),
         (&["compare", "dir:.", "base"], "vfscale check --against"),
         (&["compare", "dir:.", "sim:dual-core-2007/linux-2.6.20"], "its time is virtual"),
-        (&["compare", "dir:.", "dir:.", "no_such"], "is not a workload"),
+        (&["compare", "dir:.", "dir:.", "no_such"], "there is no workload"),
         (&["compare", "dir:.", "--before-cmd", "true"], "--after-cmd"),
         (
             &["compare", "dir:.", "dir:.", "--before-cmd", "true", "--after-cmd", "true"],

@@ -1,33 +1,26 @@
 //! Workloads on real file systems: each of them does something everywhere, and nothing of it is left.
 
 use crate::support::{
-    Mount, Ran, Unprivileged, dir_is_empty, leftovers, on, run, temp_dir, vfscale,
+    Mount, Ran, Running, Unprivileged, dir_is_empty, leftovers, on, recorded, run, small, temp_dir,
+    vfscale, wait_until,
 };
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::time::Duration;
+use vfs_api::{Capability, Info, TaskMode};
 
-/// A workload as `list workloads --format json` describes it, so that a new one is tested without a change here.
-struct Workload {
-    name: String,
-    modes: String,
-}
+/// How many workloads a run has.
+const CHUNK: usize = 16;
 
-fn workloads() -> Vec<Workload> {
-    let list = run(&mut vfscale(&["list", "workloads", "--format", "json"])).exits(0).json();
-    let of = |workload: &serde_json::Value| {
-        let modes = workload["modes"].as_array().expect("modes").iter();
-        let modes: Vec<&str> = modes.map(|mode| mode.as_str().expect("a mode")).collect();
-        Workload { name: workload["name"].as_str().expect("a name").into(), modes: modes.join(",") }
-    };
-    let workloads: Vec<Workload> =
-        list["workloads"].as_array().expect("workloads").iter().map(of).collect();
-    assert!(workloads.len() >= 10, "only {} workloads", workloads.len());
-    assert!(
-        workloads.iter().all(|workload| workload.modes == "process,thread"),
-        "every one has both modes"
-    );
-    workloads
+/// Every workload, in groups that a run takes. `user`: those that an ordinary user can run.
+fn groups(user: bool) -> Vec<(Vec<&'static Info>, &'static str)> {
+    let may = |info: &&Info| !user || !info.needs.contains(&Capability::Mounts);
+    let both = |info: &Info| info.modes.contains(&TaskMode::Process);
+    let (both, threads): (Vec<&Info>, Vec<&Info>) =
+        workloads::ALL.iter().filter(may).partition(|info| both(info));
+    let chunks = both.chunks(CHUNK).map(|chunk| (chunk.to_vec(), "process,thread"));
+    chunks.chain([(threads, "thread")]).collect()
 }
 
 /// Short, but a round of every point.
@@ -37,23 +30,26 @@ fn args<'a>(first: &[&'a str], target: &'a str) -> Vec<&'a str> {
     [&["run"], first, &["--on", target], &SHORT].concat()
 }
 
-/// Every workload in every mode with fewer and more tasks than two CPUs, one run each.
+/// Every workload in every mode with fewer and more tasks than two CPUs.
 fn each_workload_works(dir: &Path, fs_type: &str) {
     let target = on(dir);
-    for Workload { name, modes } in workloads() {
-        let ran = run(&mut vfscale(&args(&[&name, "--mode", &modes, "--tasks", "1,3"], &target)));
-        let ran = ran.exits(0);
-        did_something(&ran, &[&name], &modes, &[1, 3]);
+    for (infos, modes) in groups(false) {
+        let names: Vec<String> = infos.iter().map(|info| small(info)).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let first = [&names[..], &["--mode", modes, "--tasks", "1,3"]].concat();
+        let ran = run(&mut vfscale(&args(&first, &target))).exits(0);
+        did_something(&ran, &infos, modes, &[1, 3]);
         assert_eq!(ran.record().host.fs[0].fs_type, fs_type);
-        assert_eq!(leftovers(dir), [""; 0], "{name} on {fs_type}");
+        assert_eq!(leftovers(dir), [""; 0], "{names:?} on {fs_type}");
     }
 }
 
 /// Checks that the record has exactly these curves and points, and operations at each point.
-fn did_something(ran: &Ran, names: &[&str], modes: &str, tasks: &[u32]) {
+fn did_something(ran: &Ran, infos: &[&Info], modes: &str, tasks: &[u32]) {
     let record = ran.record();
+    let names: Vec<String> = infos.iter().map(|info| recorded(info)).collect();
     let expected: Vec<(&str, &str)> =
-        names.iter().flat_map(|name| modes.split(',').map(move |mode| (*name, mode))).collect();
+        names.iter().flat_map(|name| modes.split(',').map(move |mode| (&**name, mode))).collect();
     let curves: Vec<(&str, &str)> =
         record.curves.iter().map(|curve| (&*curve.workload, &*curve.mode)).collect();
     assert_eq!(curves, expected);
@@ -71,7 +67,7 @@ fn did_something(ran: &Ran, names: &[&str], modes: &str, tasks: &[u32]) {
 
 #[test]
 fn every_workload_works_on_tmpfs() {
-    let Some(mount) = Mount::tmpfs("size=16m") else { return };
+    let Some(mount) = Mount::tmpfs("size=64m") else { return };
     each_workload_works(mount.path(), "tmpfs");
 }
 
@@ -87,21 +83,90 @@ fn every_workload_works_on_xfs() {
     each_workload_works(mount.path(), "xfs");
 }
 
-/// All curves of a run together: they share crews, directories and rounds.
+/// Curves of a run together: they share crews, directories and rounds.
 #[test]
-fn all_workloads_work_in_one_run_of_an_ordinary_user() {
+fn all_workloads_work_in_runs_of_an_ordinary_user() {
     let Some(user) = Unprivileged::new() else { return };
-    let Some(mount) = Mount::tmpfs("size=16m,mode=755") else { return };
+    let Some(mount) = Mount::tmpfs("size=64m,mode=755") else { return };
     let dir = mount.path().join("of the user");
     fs::create_dir(&dir).expect("make a directory");
     user.own(&dir);
-    let workloads = workloads();
-    let names: Vec<&str> = workloads.iter().map(|workload| &*workload.name).collect();
     let target = on(&dir);
-    let first = [&names[..], &["--mode", "process,thread", "--tasks", "1,3"]].concat();
-    let ran = run(&mut user.vfscale(&args(&first, &target))).exits(0);
-    did_something(&ran, &names, "process,thread", &[1, 3]);
-    assert_eq!(leftovers(&dir), [""; 0]);
+    for (infos, modes) in groups(true) {
+        let names: Vec<String> = infos.iter().map(|info| small(info)).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let first = [&names[..], &["--mode", modes, "--tasks", "1,3"]].concat();
+        let ran = run(&mut user.vfscale(&args(&first, &target))).exits(0);
+        did_something(&ran, &infos, modes, &[1, 3]);
+        assert_eq!(leftovers(&dir), [""; 0]);
+    }
+    let ran = run(&mut user.vfscale(&args(&["chmod_own_mount"], &target))).exits(4);
+    assert!(ran.stderr.contains("CAP_SYS_ADMIN"), "{ran}");
+}
+
+/// FxMark's own DRBL_bg writes nothing. Here the file that is only read by what is measured changes all the time.
+#[test]
+fn a_background_task_really_works() {
+    for mode in ["process", "thread"] {
+        let dir = temp_dir();
+        let arguments = ["fxmark:DRBL_bg", "--mode", mode, "--tasks", "1", "--time", "3s"];
+        let running = Running::start(&mut vfscale(
+            &[&["run", "--on", &on(dir.path())], &arguments[..]].concat(),
+        ));
+        running.wait_until_it_measures(dir.path(), 1);
+        let run = dir.path().join(&leftovers(dir.path())[0]);
+        let changed = || fs::metadata(run.join("c0/f0")).and_then(|meta| meta.modified()).ok();
+        let first = std::cell::Cell::new(None);
+        let changes = wait_until(Duration::from_secs(3), || match (first.get(), changed()) {
+            (None, now) => {
+                first.set(now);
+                false
+            }
+            (before, now) => now.is_some() && now != before,
+        });
+        assert!(changes, "{mode}: nobody writes the file: {}", running.stderr());
+        running.wait(Duration::from_secs(30)).exits(0);
+        assert_eq!(leftovers(dir.path()), [""; 0]);
+    }
+}
+
+/// A bounded set ends a slice, not the run, and the next slice has all of it again.
+#[test]
+fn a_set_that_is_used_up_ends_the_slice() {
+    let dir = temp_dir();
+    let target = on(dir.path());
+    let arguments =
+        ["create_own:files=8", "unlink_shared:files=8", "--tasks", "1", "--on", &target];
+    let slices = ["--rounds", "5", "--slice", "500ms", "--format", "json"];
+    let record = run(&mut vfscale(&[&["run"], &arguments[..], &slices].concat())).exits(0).record();
+    for curve in &record.curves {
+        let ops: Vec<u64> = curve.points[0].samples.iter().map(|sample| sample.ops).collect();
+        assert_eq!(ops, [8; 5], "{}", curve.workload);
+    }
+    assert_eq!(leftovers(dir.path()), [""; 0]);
+}
+
+/// A mount that a workload makes is nobody's but the run's.
+#[test]
+fn mounts_of_a_run_are_not_seen_outside() {
+    let Some(mount) = Mount::tmpfs("size=16m") else { return };
+    let target = on(mount.path());
+    let running = Running::start(&mut vfscale(&[
+        "run",
+        "chmod_own_mount",
+        "--on",
+        &target,
+        "--tasks",
+        "2",
+        "--time",
+        "2s",
+    ]));
+    running.wait_until_it_measures(mount.path(), 2);
+    let mounts = fs::read_to_string("/proc/thread-self/mounts").expect("mounts");
+    let inside = mounts.lines().filter(|line| line.contains("vfscale-run")).count();
+    assert_eq!(inside, 0, "{mounts}");
+    running.wait(Duration::from_secs(30)).exits(0);
+    assert_eq!(leftovers(mount.path()), [""; 0]);
 }
 
 #[test]

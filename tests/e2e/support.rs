@@ -113,6 +113,24 @@ pub(crate) fn leave_tracefs() -> bool {
     unmount().inspect_err(|why: &String| skip(why)).is_ok()
 }
 
+/// Gives the test's thread a /mnt of its own with a tmpfs at /mnt/a and at /mnt/b, which the documents speak of. If it cannot be
+/// had, says that the test is skipped.
+pub(crate) fn mounts_of_the_documents() -> bool {
+    let tmpfs = |at: &str| {
+        run_tool(Command::new("mount").args(["-t", "tmpfs", "-o", "size=64m", "none", at]))
+    };
+    let make = || {
+        enter_namespace()?;
+        tmpfs("/mnt")?;
+        for at in ["/mnt/a", "/mnt/b"] {
+            fs::create_dir(at).map_err(|error| format!("cannot make {at}: {error}"))?;
+            tmpfs(at)?;
+        }
+        Ok::<_, String>(())
+    };
+    make().inspect_err(|why| skip(why)).is_ok()
+}
+
 /// Runs a tool of the system; an error says what it said.
 fn run_tool(command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
@@ -223,6 +241,21 @@ pub(crate) fn with_plain_environment(command: &mut Command) {
         .env_remove("LC_CTYPE")
         .env_remove("LANG")
         .env("LC_ALL", "C.UTF-8");
+}
+
+/// The workload with little to make and remove: what is measured here is nothing anyway. By its first alias, if it has one.
+pub(crate) fn small(info: &vfs_api::Info) -> String {
+    let small = [("files", 64), ("pages", 64), ("names", 32), ("branching", 2), ("kib", 16)];
+    let of = |param: &vfs_api::Param| small.iter().find(|(name, _)| *name == param.name);
+    let told = info.params.iter().filter_map(of).map(|(name, value)| format!("{name}={value}"));
+    let told = told.collect::<Vec<_>>().join(",");
+    let name = info.aliases.first().copied().unwrap_or(info.name);
+    if told.is_empty() { name.to_owned() } else { format!("{name}:{told}") }
+}
+
+/// The name that the record gives the workload of [`small`].
+pub(crate) fn recorded(info: &vfs_api::Info) -> String {
+    workloads::find(&small(info)).expect("a workload").to_string()
 }
 
 /// The `dir:` target of a path.

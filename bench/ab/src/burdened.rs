@@ -6,7 +6,8 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 use vfs_api::{
-    Capability, Demand, Failure, FileSystem, Info, Mode, OFlags, Place, TaskMode, Workload,
+    Calls, Capability, Demand, Failure, FileSystem, Info, Mode, OFlags, Place, Selected, Shared,
+    TaskMode, Workload,
 };
 
 /// Turns of the loop that the heavier side burns per operation. Set before the tasks are forked, read once by each.
@@ -26,10 +27,15 @@ pub(crate) const INFO: Info = Info {
     aliases: &[],
     summary: "open(O_RDWR) and close own file, with a burden",
     origin: "will-it-scale open1",
+    calls: Calls::Open,
+    shared: Shared::Directory,
+    suites: &[],
+    params: &[],
     modes: &[TaskMode::Process],
     operation: "one open and one close",
     needs: &[Capability::Create],
-    demand: Demand { fds: 1, inodes: 1, bytes: 0 },
+    background: false,
+    demand: |_| Demand::one_file(0),
 };
 
 impl<const HEAVY: bool> Workload for Burdened<HEAVY> {
@@ -64,12 +70,12 @@ fn burn(turns: u32) {
 }
 
 /// The lighter side.
-pub(crate) fn light(_: &Info, dir: CString) -> Box<dyn Bench> {
+pub(crate) fn light(_: &Selected, dir: CString) -> Box<dyn Bench> {
     harness::bind::<Burdened<false>>(dir)
 }
 
 /// The heavier side.
-pub(crate) fn heavy(_: &Info, dir: CString) -> Box<dyn Bench> {
+pub(crate) fn heavy(_: &Selected, dir: CString) -> Box<dyn Bench> {
     harness::bind::<Burdened<true>>(dir)
 }
 

@@ -89,7 +89,7 @@ fn run(
 ) -> anyhow::Result<Vec<Curve>> {
     let info = workloads::find(thread.workload).context("the workload is in the registry")?;
     let curve = |&kernel: &&str| -> anyhow::Result<CurveRequest> {
-        Ok(CurveRequest::new(info, format!("lab:{kernel}").parse()?, thread.mode))
+        Ok(CurveRequest::new(info.clone(), format!("lab:{kernel}").parse()?, thread.mode))
     };
     let kernels = [&thread.before].into_iter().chain(thread.others);
     let plan = Plan::new(Request {

@@ -6,7 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::AtomicU32;
-use vfs_api::{Call, Errno, Failure, Info};
+use vfs_api::{Call, Errno, Failure, Selected};
 
 type Loop = unsafe extern "C" fn(*const c_char, c_int, *const u32, *mut c_int) -> u64;
 
@@ -17,8 +17,8 @@ unsafe extern "C" {
 }
 
 /// The C loop that does what the workload does.
-pub(crate) fn bind(workload: &Info, dir: CString) -> Box<dyn Bench> {
-    let (body, call): (Loop, Call) = match workload.name {
+pub(crate) fn bind(workload: &Selected, dir: CString) -> Box<dyn Bench> {
+    let (body, call): (Loop, Call) = match workload.info().name {
         "open_close" => (loop_open_close, Call::Open),
         "fstat" => (loop_fstat, Call::Fstat),
         "lseek" => (loop_lseek, Call::Seek),
@@ -73,7 +73,7 @@ impl Runner for Task {
         let ops = unsafe { (self.body)(self.path.as_ptr(), fd, stop.as_ptr(), &raw mut error) };
         let failure =
             (error != 0).then(|| Failure::new(self.call, Errno::from_raw_os_error(error)));
-        Outcome { ops, failure }
+        Outcome { ops, passes: ops, failure }
     }
 
     fn path(&self) -> &CStr {

@@ -3,7 +3,8 @@
 use harness::Bench;
 use std::ffi::{CStr, CString};
 use vfs_api::{
-    Capability, Demand, Failure, Fd, FileSystem, Info, Mode, OFlags, Place, TaskMode, Workload,
+    Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Mode, OFlags, Place, Selected,
+    Shared, TaskMode, Workload,
 };
 
 /// lseek(fd, 0, SEEK_SET) of one's own file.
@@ -20,10 +21,15 @@ impl Workload for Lseek {
         aliases: &[],
         summary: "lseek of own file to its start",
         origin: "will-it-scale lseek1",
+        calls: Calls::Descriptors,
+        shared: Shared::Descriptors,
+        suites: &[],
+        params: &[],
         modes: &[TaskMode::Process, TaskMode::Thread],
         operation: "one lseek",
         needs: &[Capability::Create],
-        demand: Demand { fds: 1, inodes: 1, bytes: 0 },
+        background: false,
+        demand: |_| Demand::one_file(0),
     };
     type Task = Task;
 
@@ -45,6 +51,6 @@ impl Workload for Lseek {
 }
 
 /// On a directory of this kernel.
-pub(crate) fn bind(_: &Info, dir: CString) -> Box<dyn Bench> {
+pub(crate) fn bind(_: &Selected, dir: CString) -> Box<dyn Bench> {
     harness::bind::<Lseek>(dir)
 }

@@ -13,7 +13,7 @@ use harness::{CurveRequest, Interrupt, Plan, Request, Target};
 use results::Curve;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use vfs_api::{Info, TaskMode, Workload};
+use vfs_api::{Selected, TaskMode, Workload};
 
 /// Ours / written by hand in C.
 #[derive(Debug, Parser)]
@@ -33,12 +33,14 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let target = Target::Dir(args.dir.clone());
     let named = |name| workloads::find(name).context("the workload is in the registry");
-    let loops: [&'static Info; 3] = [named("open_close")?, named("fstat")?, &lseek::Lseek::INFO];
+    let loops: [Selected; 3] =
+        [named("open_close")?, named("fstat")?, (&lseek::Lseek::INFO).into()];
     let mut curves = Vec::new();
     for mode in [TaskMode::Process, TaskMode::Thread] {
-        for info in loops {
-            let ours = CurveRequest::new(info, target.clone(), mode);
-            let ours = if info.name == "lseek" { ours.with_loop(lseek::bind) } else { ours };
+        for workload in &loops {
+            let ours = CurveRequest::new(workload.clone(), target.clone(), mode);
+            let ours =
+                if workload.info().name == "lseek" { ours.with_loop(lseek::bind) } else { ours };
             curves.push(ours.clone());
             curves.push(ours.with_loop(c_loop::bind));
         }

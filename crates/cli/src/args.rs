@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 use store::RunName;
-use vfs_api::{Info, TaskMode};
+use vfs_api::{Info, Selected, Suite, TaskMode};
 
 /// Measure how a file system's open/close path scales with CPUs.
 #[derive(Debug, Parser)]
@@ -57,9 +57,14 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct RunArgs {
-    /// Workloads (see: vfscale list workloads) [default: open_close]
-    #[arg(value_name = "WORKLOAD", value_parser = workload)]
-    pub(crate) workloads: Vec<&'static Info>,
+    /// Workloads (see: vfscale list workloads), with parameters as NAME:KEY=VALUE,... [default: open_close]
+    #[arg(value_name = "WORKLOAD", value_parser = workloads::find)]
+    pub(crate) workloads: Vec<Selected>,
+
+    /// A suite of workloads, or all; those that a target or mode has not are left out and named
+    #[arg(long, value_name = "NAME")]
+    #[arg(value_parser = PossibleValuesParser::new(Wanted::names()).map(Wanted::named))]
+    pub(crate) suite: Vec<Wanted>,
 
     /// Where to run them; may be given several times
     #[arg(long = "on", value_name = "TARGET", default_value = "dir:.")]
@@ -209,8 +214,8 @@ pub(crate) struct CheckArgs {
     pub(crate) against: String,
 
     /// Only these of its workloads
-    #[arg(value_name = "WORKLOAD", value_parser = workload)]
-    pub(crate) workloads: Vec<&'static Info>,
+    #[arg(value_name = "WORKLOAD", value_parser = workloads::find)]
+    pub(crate) workloads: Vec<Selected>,
 
     /// Where to run them, instead of where the stored run did
     #[arg(long = "on", value_name = "TARGET")]
@@ -235,8 +240,8 @@ pub(crate) struct CheckArgs {
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct PowerArgs {
     /// Workloads (see: vfscale list workloads) [default: open_close]
-    #[arg(value_name = "WORKLOAD", value_parser = workload)]
-    pub(crate) workloads: Vec<&'static Info>,
+    #[arg(value_name = "WORKLOAD", value_parser = workloads::find)]
+    pub(crate) workloads: Vec<Selected>,
 
     /// Where to run them; may be given several times
     #[arg(long = "on", value_name = "TARGET", default_value = "dir:.")]
@@ -310,6 +315,10 @@ pub(crate) struct ListArgs {
     #[arg(value_enum)]
     pub(crate) what: Option<ListWhat>,
 
+    /// Under which heads to list the workloads
+    #[arg(long, value_name = "HEAD", value_enum, default_value = "origin")]
+    pub(crate) by: Head,
+
     /// text or json
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     pub(crate) format: ListFormat,
@@ -323,6 +332,17 @@ pub(crate) enum ListWhat {
     Designs,
     /// Simulated machines
     Machines,
+}
+
+/// `list --by`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Head {
+    /// What the measured calls are about
+    Call,
+    /// What the tasks share
+    Sharing,
+    /// The suite: mail, peer or own
+    Origin,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -399,6 +419,33 @@ impl From<Mode> for TaskMode {
     }
 }
 
+/// `--suite`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    All,
+    Suite(Suite),
+}
+
+impl Wanted {
+    fn names() -> impl Iterator<Item = &'static str> {
+        Suite::ALL.iter().map(|suite| suite.name()).chain(["all"])
+    }
+
+    fn named(name: String) -> Wanted {
+        let suite = Suite::ALL.iter().find(|suite| suite.name() == name);
+        suite.map_or(Wanted::All, |suite| Wanted::Suite(*suite))
+    }
+
+    /// Its workloads, in the order of the registry.
+    pub(crate) fn workloads(self) -> impl Iterator<Item = &'static Info> {
+        let is_wanted = move |info: &&Info| match self {
+            Wanted::All => true,
+            Wanted::Suite(suite) => info.suites.contains(&suite),
+        };
+        workloads::ALL.iter().filter(is_wanted)
+    }
+}
+
 /// A mistake that clap cannot see, for it takes the machine or two arguments together to see it.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
@@ -410,13 +457,6 @@ impl std::fmt::Display for Usage {
 }
 
 impl std::error::Error for Usage {}
-
-fn workload(name: &str) -> Result<&'static Info, String> {
-    workloads::find(name).ok_or_else(|| {
-        let names: Vec<&str> = workloads::ALL.iter().map(|info| info.name).collect();
-        format!("there is no such workload; there are: {}", names.join(", "))
-    })
-}
 
 fn format(name: &str) -> Result<&'static report::Format, String> {
     report::Format::by_name(name).ok_or_else(|| {

@@ -21,7 +21,9 @@ pub(crate) fn check(args: &CheckArgs, began: Instant) -> anyhow::Result<Exit> {
     let mut keep = Runs::to_keep(&args.store, args.save.as_ref())?;
     let (label, mut stored) = runs::load(&args.store, OsStr::new(&args.against))?;
     if !args.workloads.is_empty() {
-        let wanted = |curve: &Curve| args.workloads.iter().any(|info| info.name == curve.workload);
+        let wanted = |curve: &Curve| {
+            args.workloads.iter().any(|workload| workload.to_string() == curve.workload)
+        };
         stored.curves.retain(wanted);
     }
     if stored.curves.is_empty() {
@@ -48,9 +50,8 @@ fn again(curve: &Curve, args: &CheckArgs) -> Result<CurveRequest, Usage> {
     let cannot = |why: String| {
         Usage(format!("cannot measure {} on {} again: {why}", curve.workload, curve.target))
     };
-    let workload = workloads::find(&curve.workload).ok_or_else(|| {
-        cannot("there is no such workload; compare two stored runs instead".into())
-    })?;
+    let workload = workloads::find(&curve.workload)
+        .map_err(|error| cannot(format!("{error}; compare two stored runs instead")))?;
     let target = match &args.target {
         Some(target) => target.clone(),
         None => Target::parse(OsStr::new(&curve.target))
@@ -60,7 +61,7 @@ fn again(curve: &Curve, args: &CheckArgs) -> Result<CurveRequest, Usage> {
         "thread" => TaskMode::Thread,
         _ => TaskMode::Process,
     };
-    measure::has_mode(workload, mode)?;
+    measure::has_mode(&workload, mode)?;
     Ok(CurveRequest::new(workload, target, mode))
 }
 

@@ -6,11 +6,11 @@ use crate::measure::{self, Done};
 use crate::output::Output;
 use crate::runs::{self, Runs};
 use compare::Question;
-use harness::{CurveRequest, KINDS, Sides, Switch, Target};
+use harness::{KINDS, Sides, Switch, Target};
 use results::{Comparison, Pairing, Run, Verdict};
 use std::ffi::OsStr;
 use std::time::Instant;
-use vfs_api::Info;
+use vfs_api::Selected;
 
 /// Measures or loads, compares, shows.
 pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit> {
@@ -21,7 +21,11 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
             let [before, after] = &*sides;
             let mut keep = Runs::to_keep(&args.store, args.save.as_ref())?;
             let switch = switch(args);
-            let curves = curves(args, &workloads, [before, after])?;
+            let (workloads, modes) =
+                (measure::workloads(&workloads), measure::modes(&args.measure));
+            let side = |target| measure::curves(&workloads, std::slice::from_ref(target), &modes);
+            // The second side in the same order as the first.
+            let curves = [side(before)?, side(after)?].concat();
             let locks = args.locks.wanted();
             let measured =
                 measure::measure(&args.measure, curves, Sides::Two { switch }, locks, began)?;
@@ -99,20 +103,15 @@ pub(crate) fn end(
 
 /// What the words of the command line mean.
 enum Words<'a> {
-    Targets { sides: Box<[Target; 2]>, labels: [String; 2], workloads: Vec<&'static Info> },
-    Stored { names: [&'a OsStr; 2], workloads: Vec<&'static Info> },
+    Targets { sides: Box<[Target; 2]>, labels: [String; 2], workloads: Vec<Selected> },
+    Stored { names: [&'a OsStr; 2], workloads: Vec<Selected> },
 }
 
 fn words(args: &CompareArgs) -> anyhow::Result<Words<'_>> {
     let words: Vec<&OsStr> = args.words.iter().map(AsRef::as_ref).collect();
-    let workloads = |words: &[&OsStr]| -> Result<Vec<&'static Info>, Usage> {
+    let workloads = |words: &[&OsStr]| -> Result<Vec<Selected>, Usage> {
         let workload = |word: &&OsStr| {
-            word.to_str().and_then(workloads::find).ok_or_else(|| {
-                Usage(format!(
-                    "'{}' is not a workload (see: vfscale list workloads)",
-                    word.display()
-                ))
-            })
+            workloads::find(&word.to_string_lossy()).map_err(|error| Usage(error.to_string()))
         };
         words.iter().map(workload).collect()
     };
@@ -169,28 +168,6 @@ fn switch(args: &CompareArgs) -> Option<Switch> {
     Some(Switch { before, after })
 }
 
-/// workload × mode on the first side, then the same on the second.
-fn curves(
-    args: &CompareArgs,
-    asked: &[&'static Info],
-    sides: [&Target; 2],
-) -> anyhow::Result<Vec<CurveRequest>> {
-    let mut curves = Vec::new();
-    for target in sides {
-        let mut seen = Vec::new();
-        for workload in measure::workloads(asked) {
-            for mode in measure::modes(&args.measure) {
-                measure::has_mode(workload, mode)?;
-                if !seen.contains(&(workload.name, mode)) {
-                    seen.push((workload.name, mode));
-                    curves.push(CurveRequest::new(workload, target.clone(), mode));
-                }
-            }
-        }
-    }
-    Ok(curves)
-}
-
 /// One run of both sides as two runs of one side each.
 pub(crate) fn split(mut run: Run) -> (Run, Run) {
     let after = run.curves.split_off(run.curves.len() / 2);
@@ -206,9 +183,11 @@ pub(crate) fn split(mut run: Run) -> (Run, Run) {
 }
 
 /// Of a stored run only these workloads, if any are named.
-fn only(mut run: Run, workloads: &[&'static Info]) -> Run {
+fn only(mut run: Run, workloads: &[Selected]) -> Run {
     if !workloads.is_empty() {
-        run.curves.retain(|curve| workloads.iter().any(|info| info.name == curve.workload));
+        run.curves.retain(|curve| {
+            workloads.iter().any(|workload| workload.to_string() == curve.workload)
+        });
     }
     run
 }

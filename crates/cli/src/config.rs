@@ -44,7 +44,10 @@ pub(crate) fn read() -> anyhow::Result<Config> {
     };
     match std::fs::read_to_string(&file) {
         Ok(text) => parse(&text).with_context(|| format!("in {}", file.display())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Config::default()),
+        // Somebody else's home (su without -): what stands there is not for this user.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
+            Ok(Config::default())
+        }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
     }
 }

@@ -17,8 +17,8 @@ pub(crate) fn history(args: &HistoryArgs) -> anyhow::Result<Exit> {
     }
     for workload in &args.workloads {
         // By any of its names; one that is not ours may be an imported one.
-        let name = workloads::find(workload).map_or(workload.as_str(), |info| info.name);
-        rows.extend(store.history(Some(name))?);
+        let name = workloads::find(workload).map_or(workload.clone(), |known| known.to_string());
+        rows.extend(store.history(Some(&name))?);
     }
     let history = History { schema: History::SCHEMA.into(), series: series(&store, rows)? };
     output::print(&match args.format {

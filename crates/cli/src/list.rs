@@ -1,14 +1,14 @@
 //! `vfscale list`: workloads, targets and the lab's designs.
 
 use crate::Exit;
-use crate::args::{ListArgs, ListFormat, ListWhat};
+use crate::args::{Head, ListArgs, ListFormat, ListWhat};
 use crate::output;
 use harness::{Machine, UserMachine, UserMachines};
 use lab::design::DesignInfo;
 use lab::eras::Era;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
-use vfs_api::Info;
+use vfs_api::{Calls, Info, Param, Shared, Suite, Values};
 
 /// Prints workloads, targets and designs, or what of it was asked for.
 pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
@@ -36,7 +36,7 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
         ListFormat::Text => {
             let mut text = String::new();
             if wanted(ListWhat::Workloads) {
-                workloads_text(&mut text);
+                workloads_text(&mut text, args.by);
             }
             if wanted(ListWhat::Targets) {
                 targets_text(&mut text);
@@ -60,10 +60,26 @@ fn workload_json(info: &Info) -> Value {
         "aliases": info.aliases,
         "summary": info.summary,
         "origin": info.origin,
+        "calls": info.calls.name(),
+        "shared": info.shared.name(),
+        "suites": info.suites.iter().map(|suite| suite.name()).collect::<Vec<_>>(),
+        "params": info.params.iter().map(param_json).collect::<Vec<_>>(),
         "modes": info.modes.iter().map(|mode| mode.name()).collect::<Vec<_>>(),
         "operation": info.operation,
         "needs": info.needs.iter().map(|need| need.name()).collect::<Vec<_>>(),
+        "background": info.background,
     })
+}
+
+fn param_json(param: &Param) -> Value {
+    match param.values {
+        Values::Number { min, max, default } => json!({
+            "name": param.name, "what": param.what, "min": min, "max": max, "default": default,
+        }),
+        Values::Word(words) => json!({
+            "name": param.name, "what": param.what, "words": words, "default": words[0],
+        }),
+    }
 }
 
 fn target_json(kind: &harness::Kind) -> Value {
@@ -155,18 +171,48 @@ fn designs_text(text: &mut String) {
     }
 }
 
-// Writing to a String cannot fail.
-fn workloads_text(text: &mut String) {
-    let width = workloads::ALL.iter().map(|info| info.name.len()).max().unwrap_or(0);
-    let _ = writeln!(text, "workloads (the first is the default):");
-    for info in workloads::ALL {
-        let _ = writeln!(text, "  {:width$}  {}", info.name, info.summary);
-        let _ = write!(text, "  {:width$}    from {}", "", info.origin);
-        if !info.aliases.is_empty() {
-            let _ = write!(text, "; also called {}", info.aliases.join(", "));
-        }
-        let _ = writeln!(text);
+/// The workloads under their heads. By origin one that several peers have stands under each of them.
+fn under_heads(by: Head) -> Vec<(&'static str, Vec<&'static Info>)> {
+    fn group<T: Copy>(
+        all: &[T],
+        name: fn(T) -> &'static str,
+        is_in: impl Fn(&Info, T) -> bool,
+    ) -> Vec<(&'static str, Vec<&'static Info>)> {
+        let members = |head: T| workloads::ALL.iter().filter(|info| is_in(info, head)).collect();
+        all.iter().map(|&head| (name(head), members(head))).collect()
     }
+    match by {
+        Head::Call => group(Calls::ALL, Calls::name, |info, head| info.calls == head),
+        Head::Sharing => group(Shared::ALL, Shared::name, |info, head| info.shared == head),
+        Head::Origin => group(Suite::ALL, Suite::name, |info, head| {
+            head.is_origin() && info.suites.contains(&head)
+        }),
+    }
+}
+
+// Writing to a String cannot fail.
+fn workloads_text(text: &mut String, by: Head) {
+    let width = workloads::ALL.iter().map(|info| info.name.len()).max().unwrap_or(0);
+    let _ = writeln!(text, "workloads (the default is {}):", workloads::ALL[0].name);
+    for (head, members) in under_heads(by) {
+        if members.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "{head}:");
+        for info in members {
+            let _ = writeln!(text, "  {:width$}  {}", info.name, info.summary);
+            let _ = write!(text, "  {:width$}    from {}", "", info.origin);
+            if !info.aliases.is_empty() {
+                let _ = write!(text, "; also called {}", info.aliases.join(", "));
+            }
+            let _ = writeln!(text);
+            for param in info.params {
+                let _ = writeln!(text, "  {:width$}    {param}: {}", "", param.what);
+            }
+        }
+    }
+    let suites: Vec<&str> = Suite::ALL.iter().map(|suite| suite.name()).collect();
+    let _ = writeln!(text, "suites (run --suite NAME): {}, all", suites.join(", "));
 }
 
 fn targets_text(text: &mut String) {

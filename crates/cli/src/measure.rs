@@ -7,10 +7,10 @@ use crate::progress::Bar;
 use anyhow::Context;
 use harness::machine::affinity;
 use harness::machine::topology::Pin;
-use harness::{CurveRequest, Interrupt, Locks, Measured, Plan, Request, Sides};
+use harness::{CurveRequest, Interrupt, Locks, Measured, Plan, Request, Sides, Target};
 use results::Run;
 use std::time::{Instant, SystemTime};
-use vfs_api::{Info, TaskMode};
+use vfs_api::{Selected, TaskMode};
 
 /// What a run gave.
 pub(crate) struct Done {
@@ -101,8 +101,8 @@ fn request(
 }
 
 /// The workloads that were asked for, or the default one.
-pub(crate) fn workloads(asked: &[&'static Info]) -> Vec<&'static Info> {
-    if asked.is_empty() { vec![&workloads::ALL[0]] } else { asked.to_vec() }
+pub(crate) fn workloads(asked: &[Selected]) -> Vec<Selected> {
+    if asked.is_empty() { vec![Selected::from(&workloads::ALL[0])] } else { asked.to_vec() }
 }
 
 /// The modes that were asked for, or the default one.
@@ -117,9 +117,42 @@ pub(crate) fn modes(args: &MeasureArgs) -> Vec<TaskMode> {
 ///
 /// # Errors
 /// It has not.
-pub(crate) fn has_mode(workload: &Info, mode: TaskMode) -> Result<(), Usage> {
-    match workload.modes.contains(&mode) {
+pub(crate) fn has_mode(workload: &Selected, mode: TaskMode) -> Result<(), Usage> {
+    match workload.info().modes.contains(&mode) {
         true => Ok(()),
-        false => Err(Usage(format!("{} has no {mode} mode", workload.name))),
+        false => Err(Usage(format!("{workload} has no {mode} mode"))),
+    }
+}
+
+/// workload × target × mode, each once, in the order asked for.
+///
+/// # Errors
+/// A workload has not the mode.
+pub(crate) fn curves(
+    workloads: &[Selected],
+    targets: &[Target],
+    modes: &[TaskMode],
+) -> Result<Vec<CurveRequest>, Usage> {
+    let mut curves = Vec::new();
+    for workload in workloads {
+        for target in targets {
+            for mode in modes {
+                has_mode(workload, *mode)?;
+                add(&mut curves, workload, target, *mode);
+            }
+        }
+    }
+    Ok(curves)
+}
+
+/// Adds a curve, unless it is there.
+pub(crate) fn add(
+    curves: &mut Vec<CurveRequest>,
+    workload: &Selected,
+    target: &Target,
+    mode: TaskMode,
+) {
+    if curves.iter().all(|c| (&c.workload, &c.target, c.mode) != (workload, target, mode)) {
+        curves.push(CurveRequest::new(workload.clone(), target.clone(), mode));
     }
 }

@@ -5,20 +5,13 @@ use crate::args::{ListFormat, PowerArgs};
 use crate::compare::split;
 use crate::measure::{self, Done};
 use crate::output;
-use harness::{CurveRequest, Sides};
+use harness::Sides;
 use std::time::Instant;
 
 /// Measures, foretells, shows.
 pub(crate) fn power(args: &PowerArgs, began: Instant) -> anyhow::Result<Exit> {
-    let mut curves = Vec::new();
-    for workload in measure::workloads(&args.workloads) {
-        for target in &args.targets {
-            for mode in measure::modes(&args.measure) {
-                measure::has_mode(workload, mode)?;
-                curves.push(CurveRequest::new(workload, target.clone(), mode));
-            }
-        }
-    }
+    let workloads = measure::workloads(&args.workloads);
+    let mut curves = measure::curves(&workloads, &args.targets, &measure::modes(&args.measure))?;
     curves.extend(curves.clone());
     let sides = Sides::Two { switch: None };
     let measured = measure::measure(&args.measure, curves, sides, None, began)?;

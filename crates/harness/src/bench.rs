@@ -7,11 +7,15 @@ use crate::Dir;
 use crate::clock::now_ns;
 use machine::LockTotals;
 use machine::sync::Backlog;
+use rustix::mount::MountPropagationFlags;
+use rustix::thread::UnshareFlags;
 use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use vfs_api::{Call, Errno, Failure, FileSystem, Info, Place, Workload};
+use vfs_api::{
+    Call, Capability, Demand, Errno, Failure, FileSystem, Params, Place, Selected, Workload,
+};
 
 /// A failure and the path it happened on.
 #[derive(Debug)]
@@ -36,6 +40,19 @@ pub trait Bench: Send + Sync {
     /// The first call that failed.
     fn task(&self, task: usize) -> Result<Box<dyn Runner>, FailedOn>;
 
+    /// Whether one task more works in the background of each slice.
+    fn has_background(&self) -> bool {
+        false
+    }
+
+    /// Makes that task, as [`Bench::task`] does the others; only where there is one.
+    ///
+    /// # Errors
+    /// The first call that failed.
+    fn background(&self, task: usize) -> Result<Box<dyn Runner>, FailedOn> {
+        self.task(task)
+    }
+
     /// Makes the curve's directory the working directory of the calling task.
     ///
     /// # Errors
@@ -48,6 +65,8 @@ pub trait Bench: Send + Sync {
 pub struct Outcome {
     /// Operations that succeeded.
     pub ops: u64,
+    /// Times the loop's body was run; one pass may be several operations, or none.
+    pub passes: u64,
     /// The call that ended it early.
     pub failure: Option<Failure>,
 }
@@ -63,6 +82,14 @@ pub struct Extra {
 
 /// One task of one curve.
 pub trait Runner {
+    /// Makes again what the last slice used up. Called before each slice, outside of what is measured.
+    ///
+    /// # Errors
+    /// The first call that failed.
+    fn renew(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Repeats the operation until `stop` is not 0, which is looked at before every `batch` operations.
     ///
     /// `until` (CLOCK_MONOTONIC, nanoseconds) only where tasks take turns on a CPU: there the conductor does not get one in
@@ -83,8 +110,13 @@ pub(crate) trait System: Send + Sync + 'static {
     /// One task's file system.
     type Fs: FileSystem;
 
-    /// Makes the system; answers a file system to prepare the workload with.
-    fn prepare(&self) -> Result<Self::Fs, FailedOn>;
+    /// Makes the system; answers a file system to prepare the workload with. `demand`: what each task will take of it.
+    fn prepare(&self, demand: &Demand) -> Result<Self::Fs, FailedOn>;
+
+    /// From now on this process mounts where nobody else sees it, and what it mounted goes with it.
+    fn own_mounts(&self) -> Result<(), Errno> {
+        Ok(())
+    }
 
     /// The file system of a task.
     fn task(&self, task: usize) -> Result<Self::Fs, FailedOn>;
@@ -104,8 +136,17 @@ struct ThisKernel;
 impl System for ThisKernel {
     type Fs = Dir;
 
-    fn prepare(&self) -> Result<Dir, FailedOn> {
+    fn prepare(&self, _demand: &Demand) -> Result<Dir, FailedOn> {
         Ok(Dir)
+    }
+
+    fn own_mounts(&self) -> Result<(), Errno> {
+        // SAFETY: the flag concerns mounts, root and working directory of the calling thread, which is the only one of its
+        // process here; it takes away no memory and no descriptor.
+        unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?;
+        // Or the mounts would appear outside as well.
+        let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+        rustix::mount::mount_change(c"/", private)
     }
 
     fn task(&self, _task: usize) -> Result<Dir, FailedOn> {
@@ -120,6 +161,7 @@ impl System for ThisKernel {
 struct Bound<W, S> {
     system: Arc<S>,
     dir: CString,
+    params: Params,
     workload: PhantomData<fn() -> W>,
 }
 
@@ -131,20 +173,48 @@ pub(crate) fn at_work<F: FileSystem, R>(fs: &F, f: impl FnOnce(&F) -> R) -> R {
     result
 }
 
+impl<W: Workload, S: System> Bound<W, S> {
+    fn new(system: Arc<S>, dir: CString, params: Params) -> Self {
+        Bound { system, dir, params, workload: PhantomData }
+    }
+
+    fn place(&self, task: usize) -> Place {
+        Place { dir: self.dir.clone(), task, params: self.params.clone() }
+    }
+
+    fn make(&self, task: usize) -> Result<Task<W, S>, FailedOn> {
+        let fs = self.system.task(task)?;
+        let place = self.place(task);
+        let task = at_work(&fs, |fs| W::task(fs, &place))
+            .map_err(|failure| FailedOn { failure, path: place.own_path() })?;
+        Ok(Task { system: Arc::clone(&self.system), fs, task })
+    }
+}
+
 impl<W: Workload, S: System> Bench for Bound<W, S> {
     fn prepare(&self) -> Result<(), FailedOn> {
-        let fs = self.system.prepare()?;
-        let place = Place { dir: self.dir.clone(), task: 0 };
+        let place = self.place(0);
+        if W::INFO.needs.contains(&Capability::Mounts) {
+            self.system.own_mounts().map_err(|errno| FailedOn {
+                failure: Failure::new(Call::Unshare, errno),
+                path: place.dir.clone(),
+            })?;
+        }
+        let fs = self.system.prepare(&(W::INFO.demand)(&self.params))?;
         at_work(&fs, |fs| W::prepare(fs, &place))
             .map_err(|failure| FailedOn { failure, path: place.shared_path() })
     }
 
     fn task(&self, task: usize) -> Result<Box<dyn Runner>, FailedOn> {
-        let fs = self.system.task(task)?;
-        let place = Place { dir: self.dir.clone(), task };
-        let task = at_work(&fs, |fs| W::task(fs, &place))
-            .map_err(|failure| FailedOn { failure, path: place.own_path() })?;
-        Ok(Box::new(Task::<W, S> { system: Arc::clone(&self.system), fs, task }))
+        Ok(Box::new(self.make(task)?))
+    }
+
+    fn has_background(&self) -> bool {
+        W::INFO.background
+    }
+
+    fn background(&self, task: usize) -> Result<Box<dyn Runner>, FailedOn> {
+        Ok(Box::new(Background(self.make(task)?)))
     }
 
     fn enter(&self) -> Result<(), FailedOn> {
@@ -161,15 +231,22 @@ struct Task<W: Workload, S: System> {
     task: W::Task,
 }
 
-impl<W: Workload, S: System> Runner for Task<W, S> {
-    fn run(&mut self, stop: &AtomicU32, batch: u32, until: Option<u64>) -> Outcome {
+impl<W: Workload, S: System> Task<W, S> {
+    fn work(&mut self, f: impl FnOnce(&S::Fs, &mut W::Task) -> Outcome) -> Outcome {
         self.fs.enter();
-        let outcome = match until {
-            None => repeat::<W, S::Fs>(&self.fs, &mut self.task, stop, batch),
-            Some(until) => repeat_until::<W, S::Fs>(&self.fs, &mut self.task, stop, batch, until),
-        };
+        let outcome = f(&self.fs, &mut self.task);
         self.fs.leave();
         outcome
+    }
+}
+
+impl<W: Workload, S: System> Runner for Task<W, S> {
+    fn renew(&mut self) -> Result<(), Failure> {
+        at_work(&self.fs, |fs| W::renew(fs, &mut self.task))
+    }
+
+    fn run(&mut self, stop: &AtomicU32, batch: u32, until: Option<u64>) -> Outcome {
+        self.work(|fs, task| repeat(|| W::step(fs, task), stop, batch, until))
     }
 
     fn extra(&self) -> Extra {
@@ -181,49 +258,51 @@ impl<W: Workload, S: System> Runner for Task<W, S> {
     }
 }
 
+/// The task in the background.
+struct Background<W: Workload, S: System>(Task<W, S>);
+
+impl<W: Workload, S: System> Runner for Background<W, S> {
+    fn run(&mut self, stop: &AtomicU32, batch: u32, until: Option<u64>) -> Outcome {
+        let pass = |fs: &S::Fs, task: &mut W::Task| W::background(fs, task).map(|()| 0);
+        self.0.work(|fs, task| repeat(|| pass(fs, task), stop, batch, until))
+    }
+
+    fn path(&self) -> &CStr {
+        self.0.path()
+    }
+}
+
 /// The measured loop.
-fn repeat<W: Workload, F: FileSystem>(
-    fs: &F,
-    task: &mut W::Task,
+#[inline(always)]
+fn repeat(
+    mut pass: impl FnMut() -> Result<u64, Failure>,
     stop: &AtomicU32,
     batch: u32,
+    until: Option<u64>,
 ) -> Outcome {
     let mut ops = 0;
+    let mut passes = 0;
     // Relaxed: the flag carries no data. It may be seen late, which only makes the slice longer; the results go to the conductor
     // through SeqCst operations after the loop.
     while stop.load(Relaxed) == 0 {
-        for _ in 0..batch {
-            match W::step(fs, task) {
-                Ok(done) => ops += done,
-                Err(failure) => return Outcome { ops, failure: Some(failure) },
+        for done in 0..batch {
+            match pass() {
+                Ok(more) => ops += more,
+                Err(failure) => {
+                    // Who has nothing left to do ends the slice for all: the others would be measured without it.
+                    stop.store(1, Relaxed);
+                    let failure = (!failure.is_used_up()).then_some(failure);
+                    return Outcome { ops, passes: passes + u64::from(done), failure };
+                }
             }
         }
-    }
-    Outcome { ops, failure: None }
-}
-
-/// The loop where tasks take turns: with a look at the clock after each batch (some 50 microseconds).
-fn repeat_until<W: Workload, F: FileSystem>(
-    fs: &F,
-    task: &mut W::Task,
-    stop: &AtomicU32,
-    batch: u32,
-    until: u64,
-) -> Outcome {
-    let mut ops = 0;
-    // Relaxed as above.
-    while stop.load(Relaxed) == 0 {
-        for _ in 0..batch {
-            match W::step(fs, task) {
-                Ok(done) => ops += done,
-                Err(failure) => return Outcome { ops, failure: Some(failure) },
-            }
-        }
-        if now_ns() >= until {
+        passes += u64::from(batch);
+        // Where tasks take turns, a look at the clock after each batch (some 50 microseconds).
+        if until.is_some_and(|until| now_ns() >= until) {
             stop.store(1, Relaxed);
         }
     }
-    Outcome { ops, failure: None }
+    Outcome { ops, passes, failure: None }
 }
 
 /// Workload `W` on a directory of this kernel, which must exist when the bench is prepared.
@@ -231,33 +310,38 @@ pub fn bind<W: Workload>(dir: CString) -> Box<dyn Bench> {
     bind_type::<W, _>(Arc::new(ThisKernel), dir)
 }
 
-/// Workload `W` on a system.
+/// Workload `W` with its parameters as by default on a system.
 pub(crate) fn bind_type<W: Workload, S: System>(system: Arc<S>, dir: CString) -> Box<dyn Bench> {
-    Box::new(Bound::<W, S> { system, dir, workload: PhantomData })
+    Box::new(Bound::<W, S>::new(system, dir, Params::new(W::INFO.params)))
 }
 
 /// The registered `workload` on a directory of this kernel.
-pub fn on_dir(workload: &Info, dir: CString) -> Box<dyn Bench> {
+pub fn on_dir(workload: &Selected, dir: CString) -> Box<dyn Bench> {
     bind_to(workload, Arc::new(ThisKernel), dir)
 }
 
 /// The registered `workload` on a system.
-pub(crate) fn bind_to<S: System>(workload: &Info, system: Arc<S>, dir: CString) -> Box<dyn Bench> {
+pub(crate) fn bind_to<S: System>(
+    workload: &Selected,
+    system: Arc<S>,
+    dir: CString,
+) -> Box<dyn Bench> {
     struct Find<'a, S> {
-        name: &'a str,
+        workload: &'a Selected,
         system: Arc<S>,
         dir: CString,
         found: Option<Box<dyn Bench>>,
     }
     impl<S: System> workloads::Visitor for Find<'_, S> {
         fn visit<W: Workload>(&mut self) {
-            if W::INFO.name == self.name {
+            if W::INFO.name == self.workload.info().name {
                 let (system, dir) = (Arc::clone(&self.system), self.dir.clone());
-                self.found = Some(bind_type::<W, S>(system, dir));
+                let params = self.workload.params().clone();
+                self.found = Some(Box::new(Bound::<W, S>::new(system, dir, params)));
             }
         }
     }
-    let mut find = Find { name: workload.name, system, dir, found: None };
+    let mut find = Find { workload, system, dir, found: None };
     workloads::visit_all(&mut find);
     find.found.expect("an Info comes from the registry that is searched here")
 }

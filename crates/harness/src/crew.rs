@@ -7,8 +7,8 @@ use crate::bench::Bench;
 use crate::error::{Error, Who};
 use crate::interrupt::Interrupt;
 use crate::proc_stat::ProcStat;
-use crate::shared::{QUIT, Shared, Slot, State};
-use crate::task::{serve, sleep_while, wake_all};
+use crate::shared::{ANYWHERE, QUIT, Shared, Slot, State};
+use crate::task::{Role, serve, sleep_while, wake_all};
 use results::Sample;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
 use std::sync::Arc;
@@ -66,8 +66,12 @@ pub(crate) struct Crew {
     children: Vec<Pid>,
     /// "workload on target" of each curve, for error messages.
     curves: Vec<String>,
-    /// CPU of each task, if pinned.
+    /// For each curve, whether one task more works in its background. That task has the last slot, if any curve wants it.
+    background: Vec<bool>,
+    /// CPU of each task that is measured, if pinned.
     cpus: Vec<u32>,
+    /// All CPUs to pin to, in the order of the tasks.
+    order: Vec<u32>,
     /// Usable CPUs: with more tasks than that, they take turns.
     usable: usize,
     slices: u32,
@@ -91,11 +95,23 @@ impl Crew {
         interrupt: &Interrupt,
     ) -> Result<Option<Crew>, Error> {
         let (curves, benches): (Vec<String>, Vec<Box<dyn Bench>>) = curves.into_iter().unzip();
-        let shared = Arc::new(Shared::new(tasks).map_err(|e| Error::os("mmap", e))?);
+        let background: Vec<bool> = benches.iter().map(|bench| bench.has_background()).collect();
+        let slots = tasks + usize::from(background.contains(&true));
+        let shared = Arc::new(Shared::new(slots).map_err(|e| Error::os("mmap", e))?);
         let cpus: Vec<u32> = order.iter().copied().cycle().take(tasks).collect();
         let children = Vec::new();
-        let mut crew =
-            Crew { mode, shared, children, curves, cpus, usable, slices: 0, ended: false };
+        let mut crew = Crew {
+            mode,
+            shared,
+            children,
+            curves,
+            background,
+            cpus,
+            order: order.to_vec(),
+            usable,
+            slices: 0,
+            ended: false,
+        };
         match mode {
             TaskMode::Process => {
                 for (curve, bench) in benches.iter().enumerate() {
@@ -103,17 +119,24 @@ impl Crew {
                         |failed| Error::Setup { curve: crew.curves[curve].clone(), failed };
                     bench.prepare().map_err(failed)?;
                 }
-                for id in 0..tasks {
-                    let (shared, cpu) = (Arc::clone(&crew.shared), crew.cpu(id));
-                    crew.fork(|| serve(&shared, id, cpu, &benches))?;
+                for id in 0..slots {
+                    let shared = Arc::clone(&crew.shared);
+                    let role = role(id, tasks, &crew.cpus);
+                    crew.fork(|| serve(&shared, id, role, &benches))?;
                 }
             }
             TaskMode::Thread => {
                 let (shared, cpus) = (Arc::clone(&crew.shared), crew.cpus.clone());
-                crew.fork(|| host(&shared, &cpus, &benches))?;
+                crew.fork(|| host(&shared, tasks, &cpus, &benches))?;
             }
         }
         if crew.wait_ready(interrupt)? { Ok(Some(crew)) } else { Ok(None) }
+    }
+
+    /// The tasks of a slice: the first ones, and the one in the background if the curve wants it.
+    fn working(&self, slice: &Slice) -> Vec<usize> {
+        let last = self.shared.slots().len() - 1;
+        (0..slice.tasks).chain(self.background[slice.curve].then_some(last)).collect()
     }
 
     fn cpu(&self, id: usize) -> Option<u32> {
@@ -162,7 +185,9 @@ impl Crew {
             if done != seen {
                 (seen, since) = (done, Instant::now());
             } else if since.elapsed() > SILENT {
-                return Err(self.silent(tasks, |slot| slot.state() == State::Starting));
+                return Err(
+                    self.silent((0..tasks).collect(), |slot| slot.state() == State::Starting)
+                );
             }
             sleep_while(&self.shared.control().done, done, Some(LOOK));
         }
@@ -178,13 +203,18 @@ impl Crew {
         let shared = Arc::clone(&self.shared);
         let control = shared.control();
         control.curve.store(slice.curve as u32, SeqCst);
-        control.tasks.store(slice.tasks as u32, SeqCst);
-        control.crowded.store(u32::from(slice.tasks > self.usable), SeqCst);
+        let working = self.working(&slice);
+        control.tasks.store(working.len() as u32, SeqCst);
+        control.crowded.store(u32::from(working.len() > self.usable), SeqCst);
+        // Beside those that are measured, if there is a CPU left.
+        let beside = self.order.get(slice.tasks % self.order.len().max(1)).copied();
+        control.background_cpu.store(beside.unwrap_or(ANYWHERE), SeqCst);
         control.length_ns.store(slice.length.as_nanos() as u64, SeqCst);
         control.arrived.store(0, SeqCst);
         control.stop.store(0, SeqCst);
         control.done.store(0, SeqCst);
-        for slot in &shared.slots()[..slice.tasks] {
+        for id in &working {
+            let slot = &shared.slots()[*id];
             slot.wake.store(number, SeqCst);
             wake_all(&slot.wake);
         }
@@ -232,7 +262,7 @@ impl Crew {
                 return Ok(true);
             }
             if since.elapsed() > SILENT {
-                return Err(self.silent(slice.tasks, |_| true));
+                return Err(self.silent(self.working(slice), |_| true));
             }
         }
     }
@@ -263,7 +293,7 @@ impl Crew {
         let patience = SILENT.max(slice.length);
         loop {
             let done = control.done.load(SeqCst);
-            if done as usize >= slice.tasks {
+            if done as usize >= self.working(slice).len() {
                 break;
             }
             sleep_while(&control.done, done, Some(LOOK));
@@ -273,7 +303,7 @@ impl Crew {
                     return Ok(true);
                 }
                 if since.elapsed() > patience {
-                    return Err(self.silent(slice.tasks, |_| true));
+                    return Err(self.silent(self.working(slice), |_| true));
                 }
             }
         }
@@ -345,14 +375,14 @@ impl Crew {
         Err(Error::Stopped { who: self.who_is(child) })
     }
 
-    fn silent(&self, tasks: usize, suspect: impl Fn(&Slot) -> bool) -> Error {
+    fn silent(&self, tasks: Vec<usize>, suspect: impl Fn(&Slot) -> bool) -> Error {
         // The one in uninterruptible sleep is the likeliest culprit.
         let asleep = |id: &usize| {
             let tid = self.shared.slots()[*id].tid.load(SeqCst);
             ProcStat::read(tid).map(|s| s.state) == Some('D')
         };
         let suspects: Vec<usize> =
-            (0..tasks).filter(|id| suspect(&self.shared.slots()[*id])).collect();
+            tasks.into_iter().filter(|id| suspect(&self.shared.slots()[*id])).collect();
         let id = suspects.iter().find(|id| asleep(id)).or(suspects.first()).copied().unwrap_or(0);
         Error::Silent { who: self.who(id), seconds: SILENT.as_secs() }
     }
@@ -443,8 +473,13 @@ fn how_it_died(status: WaitStatus) -> String {
     }
 }
 
+/// What a task with this number is there for, with so many that are measured.
+fn role(id: usize, tasks: usize, cpus: &[u32]) -> Role {
+    if id < tasks { Role::Measured(cpus.get(id).copied()) } else { Role::Background }
+}
+
 /// The process that hosts the threads of thread mode.
-fn host(shared: &Arc<Shared>, cpus: &[u32], benches: &[Box<dyn Bench>]) {
+fn host(shared: &Arc<Shared>, tasks: usize, cpus: &[u32], benches: &[Box<dyn Bench>]) {
     for (curve, bench) in benches.iter().enumerate() {
         if let Err(failed) = bench.prepare() {
             shared.slots()[0].fail(curve, failed.failure, &failed.path);
@@ -455,8 +490,8 @@ fn host(shared: &Arc<Shared>, cpus: &[u32], benches: &[Box<dyn Bench>]) {
     }
     std::thread::scope(|scope| {
         for id in 0..shared.slots().len() {
-            let cpu = cpus.get(id).copied();
-            let run = move || serve(shared, id, cpu, benches);
+            let role = role(id, tasks, cpus);
+            let run = move || serve(shared, id, role, benches);
             let thread = std::thread::Builder::new().stack_size(STACK);
             if let Err(e) = thread.spawn_scoped(scope, run) {
                 let errno = vfs_api::Errno::from_io_error(&e).unwrap_or(vfs_api::Errno::AGAIN);

@@ -6,15 +6,15 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::lab_target::LabSpec;
 use crate::machine::topology::{Pin, order};
-use crate::plan::{Plan, PlannedPoint};
+use crate::plan::{CurveRequest, Plan, PlannedPoint};
 use crate::target::{Target, c_path};
 use std::path::PathBuf;
-use vfs_api::TaskMode;
+use vfs_api::{Capability, TaskMode};
 
 /// How often a disturbed slice is repeated.
 const REPEATS: u32 = 3;
 
-/// The crews of a run, at most one per mode.
+/// The crews of a run: one per mode, and one for each curve that has to be alone.
 #[derive(Default)]
 pub(crate) struct Crews {
     crews: Vec<(TaskMode, Crew)>,
@@ -36,12 +36,10 @@ impl Crews {
             pin => order(pin, &plan.host.topology),
         };
         let mut crews = Crews { crews: Vec::new(), place: vec![(0, 0); request.curves.len()] };
-        for mode in [TaskMode::Process, TaskMode::Thread] {
+        for (mode, members) in groups(&request.curves) {
             let mut benches: Vec<(String, Box<dyn Bench>)> = Vec::new();
-            for (number, curve) in request.curves.iter().enumerate() {
-                if curve.hosting() != mode {
-                    continue;
-                }
+            for number in members {
+                let curve = &request.curves[number];
                 let bench = match (&curve.target, &dirs[number]) {
                     (Target::Lab { era, .. }, _) => {
                         let spec = LabSpec {
@@ -51,9 +49,9 @@ impl Crews {
                             locks: request.locks.is_some(),
                             before: curve.before,
                         };
-                        (curve.bind_lab)(curve.workload, spec)
+                        (curve.bind_lab)(&curve.workload, spec)
                     }
-                    (Target::Dir(_), Some(dir)) => (curve.bind)(curve.workload, c_path(dir)),
+                    (Target::Dir(_), Some(dir)) => (curve.bind)(&curve.workload, c_path(dir)),
                     // What is simulated needs no tasks here; a directory was made for every `dir:`.
                     (Target::Sim { .. }, _) | (Target::Dir(_), None) => continue,
                 };
@@ -116,4 +114,17 @@ impl Crews {
             crew.end();
         }
     }
+}
+
+/// Which curves share their tasks. Where each task is to have an fd table of its own it has none in common with other curves.
+fn groups(curves: &[CurveRequest]) -> Vec<(TaskMode, Vec<usize>)> {
+    let is_alone =
+        |curve: &CurveRequest| curve.workload.info().needs.contains(&Capability::OwnTable);
+    let mut groups = Vec::new();
+    for mode in [TaskMode::Process, TaskMode::Thread] {
+        let of_mode = || (0..curves.len()).filter(|at| curves[*at].hosting() == mode);
+        groups.push((mode, of_mode().filter(|at| !is_alone(&curves[*at])).collect()));
+        groups.extend(of_mode().filter(|at| is_alone(&curves[*at])).map(|at| (mode, vec![at])));
+    }
+    groups
 }

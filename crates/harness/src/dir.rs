@@ -3,8 +3,10 @@
 //! rustix's linux_raw back end compiles each method to the system call instruction itself; that is the whole cost of the
 //! interface (17 user instructions for an open/close pair, glibc's wrappers take 51).
 
+mod os_calls;
+
 use rustix::fd::{BorrowedFd, IntoRawFd};
-use rustix::fs::SeekFrom;
+use rustix::fs::{AtFlags, CWD, SeekFrom, StatxFlags, Timestamps, UTIME_NOW};
 use rustix::mount::{MountFlags, UnmountFlags};
 use std::ffi::CStr;
 use vfs_api::{Call, Errno, Failure, Fd, FileSystem, Mode, Mounts, OFlags, Stat};
@@ -29,6 +31,8 @@ fn borrow(fd: &Fd) -> BorrowedFd<'_> {
 fn stat_of(stat: &rustix::fs::Stat) -> Stat {
     Stat { ino: stat.st_ino, size: stat.st_size as u64, nlink: stat.st_nlink as u64 }
 }
+
+const NOW: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
 
 impl FileSystem for Dir {
     #[inline(always)]
@@ -57,6 +61,16 @@ impl FileSystem for Dir {
     }
 
     #[inline(always)]
+    fn pread(&self, fd: Fd, buf: &mut [u8], offset: u64) -> Result<usize, Failure> {
+        rustix::io::pread(borrow(&fd), buf, offset).map_err(failed(Call::Pread))
+    }
+
+    #[inline(always)]
+    fn pwrite(&self, fd: Fd, buf: &[u8], offset: u64) -> Result<usize, Failure> {
+        rustix::io::pwrite(borrow(&fd), buf, offset).map_err(failed(Call::Pwrite))
+    }
+
+    #[inline(always)]
     fn seek(&self, fd: Fd, offset: u64) -> Result<u64, Failure> {
         rustix::fs::seek(borrow(&fd), SeekFrom::Start(offset)).map_err(failed(Call::Seek))
     }
@@ -64,6 +78,12 @@ impl FileSystem for Dir {
     #[inline(always)]
     fn ftruncate(&self, fd: Fd, len: u64) -> Result<(), Failure> {
         rustix::fs::ftruncate(borrow(&fd), len).map_err(failed(Call::Ftruncate))
+    }
+
+    #[inline(always)]
+    fn fallocate(&self, fd: Fd, offset: u64, len: u64) -> Result<(), Failure> {
+        rustix::fs::fallocate(borrow(&fd), rustix::fs::FallocateFlags::empty(), offset, len)
+            .map_err(failed(Call::Fallocate))
     }
 
     #[inline(always)]
@@ -79,6 +99,13 @@ impl FileSystem for Dir {
     }
 
     #[inline(always)]
+    fn statx(&self, path: &CStr) -> Result<Stat, Failure> {
+        let stat = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS)
+            .map_err(failed(Call::Statx))?;
+        Ok(Stat { ino: stat.stx_ino, size: stat.stx_size, nlink: u64::from(stat.stx_nlink) })
+    }
+
+    #[inline(always)]
     fn unlink(&self, path: &CStr) -> Result<(), Failure> {
         rustix::fs::unlink(path).map_err(failed(Call::Unlink))
     }
@@ -86,6 +113,14 @@ impl FileSystem for Dir {
     #[inline(always)]
     fn dup(&self, fd: Fd) -> Result<Fd, Failure> {
         let fd = rustix::io::dup(borrow(&fd)).map_err(failed(Call::Dup))?;
+        Ok(Fd(fd.into_raw_fd()))
+    }
+
+    #[inline(always)]
+    fn dup_from(&self, fd: Fd, least: i32) -> Result<Fd, Failure> {
+        // F_DUPFD_CLOEXEC, which differs from F_DUPFD by a bit that is set. rustix has no other.
+        let fd =
+            rustix::io::fcntl_dupfd_cloexec(borrow(&fd), least).map_err(failed(Call::Fcntl))?;
         Ok(Fd(fd.into_raw_fd()))
     }
 
@@ -112,6 +147,17 @@ impl FileSystem for Dir {
     #[inline(always)]
     fn chdir(&self, path: &CStr) -> Result<(), Failure> {
         rustix::process::chdir(path).map_err(failed(Call::Chdir))
+    }
+
+    #[inline(always)]
+    fn chmod(&self, path: &CStr, mode: Mode) -> Result<(), Failure> {
+        rustix::fs::chmod(path, mode).map_err(failed(Call::Chmod))
+    }
+
+    #[inline(always)]
+    fn touch(&self, path: &CStr) -> Result<(), Failure> {
+        let times = Timestamps { last_access: NOW, last_modification: NOW };
+        rustix::fs::utimensat(CWD, path, &times, AtFlags::empty()).map_err(failed(Call::Utimensat))
     }
 }
 

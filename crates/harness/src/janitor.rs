@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// How long a directory that does not want to go is tried again: a task that was killed may finish its last call meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// What removing an inode may take on a slow disk.
+const INODE: Duration = Duration::from_micros(200);
+
 /// The conductor's side.
 pub(crate) struct Janitor {
     pid: Pid,
@@ -77,15 +80,15 @@ impl Janitor {
         rundir::create(dir)
     }
 
-    /// Lets it clean up and waits until it has. All tasks must be gone.
+    /// Lets it clean up and waits until it has. All tasks must be gone. `inodes`: how many there are to remove, at most.
     ///
     /// # Errors
     /// A directory is still there.
-    pub(crate) fn finish(mut self) -> Result<(), Error> {
-        self.clean_up()
+    pub(crate) fn finish(mut self, inodes: u64) -> Result<(), Error> {
+        self.clean_up(PATIENCE + INODE * inodes.try_into().unwrap_or(u32::MAX))
     }
 
-    fn clean_up(&mut self) -> Result<(), Error> {
+    fn clean_up(&mut self, patience: Duration) -> Result<(), Error> {
         if self.told.take().is_none() {
             return Ok(());
         }
@@ -97,7 +100,7 @@ impl Janitor {
             !matches!(rustix::process::waitid(WaitId::Pid(self.pid), options), Ok(None))
         };
         while !ended() {
-            if since.elapsed() > PATIENCE {
+            if since.elapsed() > patience {
                 return self.check();
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -124,7 +127,7 @@ impl Janitor {
 impl Drop for Janitor {
     fn drop(&mut self) {
         // Only a panic comes here without `finish`.
-        let _ = self.clean_up();
+        let _ = self.clean_up(PATIENCE);
     }
 }
 

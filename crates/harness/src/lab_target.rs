@@ -11,13 +11,17 @@ use machine::{Counted, Cpu, Platform, Real};
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, OnceLock};
 use vfs_api::{
-    Call, Errno, Failure, Fd, FileSystem, Info, Mode, Mounts, OFlags, Stat, TaskMode, Workload,
+    Call, Demand, Errno, Failure, Fd, FileSystem, Info, Mode, Mounts, OFlags, OsCalls, Selected,
+    Stat, TaskMode, Workload,
 };
 
 /// Where the workloads' files are: as deep as /tmp/file.
 const DIR: &CStr = c"/tmp";
 /// RLIMIT_NOFILE of a lab process: enough for thousands of threads.
 const FDS: usize = 1 << 16;
+
+/// So many more than a workload says: directories on the way, inodes that are gone but whose grace period is not over.
+const SPARE_INODES: u32 = 64;
 
 /// A task of the lab as a file system.
 pub struct LabFs<P: Platform>(Task<P>);
@@ -46,11 +50,20 @@ impl<P: Platform> FileSystem for LabFs<P> {
     fn write(&self, fd: Fd, buf: &[u8]) -> Result<usize, Failure> {
         self.0.write(fd.0, buf).map_err(failed(Call::Write))
     }
+    fn pread(&self, fd: Fd, buf: &mut [u8], offset: u64) -> Result<usize, Failure> {
+        self.0.pread(fd.0, buf, offset).map_err(failed(Call::Pread))
+    }
+    fn pwrite(&self, fd: Fd, buf: &[u8], offset: u64) -> Result<usize, Failure> {
+        self.0.pwrite(fd.0, buf, offset).map_err(failed(Call::Pwrite))
+    }
     fn seek(&self, fd: Fd, offset: u64) -> Result<u64, Failure> {
         self.0.seek(fd.0, offset).map_err(failed(Call::Seek))
     }
     fn ftruncate(&self, fd: Fd, len: u64) -> Result<(), Failure> {
         self.0.ftruncate(fd.0, len).map_err(failed(Call::Ftruncate))
+    }
+    fn fallocate(&self, fd: Fd, offset: u64, len: u64) -> Result<(), Failure> {
+        self.0.fallocate(fd.0, offset, len).map_err(failed(Call::Fallocate))
     }
     fn fstat(&self, fd: Fd) -> Result<Stat, Failure> {
         self.0.fstat(fd.0).map_err(failed(Call::Fstat))
@@ -58,11 +71,18 @@ impl<P: Platform> FileSystem for LabFs<P> {
     fn stat(&self, path: &CStr) -> Result<Stat, Failure> {
         self.0.stat(path.to_bytes()).map_err(failed(Call::Stat))
     }
+    fn statx(&self, path: &CStr) -> Result<Stat, Failure> {
+        // The same in the kernel too (vfs_statx), but for what is copied out.
+        self.0.stat(path.to_bytes()).map_err(failed(Call::Statx))
+    }
     fn unlink(&self, path: &CStr) -> Result<(), Failure> {
         self.0.unlink(path.to_bytes()).map_err(failed(Call::Unlink))
     }
     fn dup(&self, fd: Fd) -> Result<Fd, Failure> {
         self.0.dup(fd.0).map(Fd).map_err(failed(Call::Dup))
+    }
+    fn dup_from(&self, fd: Fd, least: i32) -> Result<Fd, Failure> {
+        self.0.dup_from(fd.0, least).map(Fd).map_err(failed(Call::Fcntl))
     }
     fn link(&self, old: &CStr, new: &CStr) -> Result<(), Failure> {
         self.0.link(old.to_bytes(), new.to_bytes()).map_err(failed(Call::Link))
@@ -79,6 +99,12 @@ impl<P: Platform> FileSystem for LabFs<P> {
     fn chdir(&self, path: &CStr) -> Result<(), Failure> {
         self.0.chdir(path.to_bytes()).map_err(failed(Call::Chdir))
     }
+    fn chmod(&self, path: &CStr, _mode: Mode) -> Result<(), Failure> {
+        self.0.chmod(path.to_bytes()).map_err(failed(Call::Chmod))
+    }
+    fn touch(&self, path: &CStr) -> Result<(), Failure> {
+        self.0.touch(path.to_bytes()).map_err(failed(Call::Utimensat))
+    }
     fn enter(&self) {
         self.0.enter();
     }
@@ -86,6 +112,9 @@ impl<P: Platform> FileSystem for LabFs<P> {
         self.0.leave();
     }
 }
+
+/// Of these it has none; see [`vfs_api::OsCalls`].
+impl<P: Platform> OsCalls for LabFs<P> {}
 
 impl<P: Platform> Mounts for LabFs<P> {
     fn bind(&self, from: &CStr, to: &CStr) -> Result<(), Failure> {
@@ -134,6 +163,7 @@ impl Before {
 pub(crate) struct Lab<P: Platform> {
     era: Era,
     mode: TaskMode,
+    /// The tasks' CPUs.
     cpus: usize,
     call_work_ns: u32,
     before: Before,
@@ -168,9 +198,10 @@ impl<P: Platform> Lab<P> {
     /// The call that failed, in words.
     pub(crate) fn prepare_with(
         &self,
+        demand: &Demand,
         prepare: impl FnOnce(&LabFs<P>) -> Result<(), Failure>,
     ) -> Result<(), String> {
-        let fs = self.prepare().map_err(|failed| failed.failure.to_string())?;
+        let fs = self.prepare(demand).map_err(|failed| failed.failure.to_string())?;
         at_work(&fs, prepare).map_err(|failure| failure.to_string())
     }
 
@@ -211,8 +242,13 @@ fn settle<P: Platform>(task: Task<P>) -> Result<LabFs<P>, FailedOn> {
 impl<P: Platform> System for Lab<P> {
     type Fs = LabFs<P>;
 
-    fn prepare(&self) -> Result<LabFs<P>, FailedOn> {
-        let mut kernel = Kernel::new(&self.era, self.cpus + 1);
+    fn prepare(&self, demand: &Demand) -> Result<LabFs<P>, FailedOn> {
+        let inodes = |cpu| {
+            let wanted = if cpu == self.spare() { demand.shared_inodes } else { demand.inodes };
+            let wanted = u32::try_from(wanted).unwrap_or(u32::MAX / 2) + SPARE_INODES;
+            wanted.max(Kernel::<P>::default_inodes(self.cpus + 1))
+        };
+        let mut kernel = Kernel::with_inodes(&self.era, self.cpus + 1, inodes);
         kernel.set_call_work(self.call_work_ns);
         let kernel = Arc::new(kernel);
         kernel.name_lines();
@@ -266,6 +302,13 @@ pub(crate) struct LabSpec {
     pub(crate) before: Before,
 }
 
+impl LabSpec {
+    /// With a CPU for the task in the background, if the workload has one.
+    fn for_workload(self, info: &Info) -> LabSpec {
+        LabSpec { tasks: self.tasks + usize::from(info.background), ..self }
+    }
+}
+
 impl<P: Platform> From<LabSpec> for Lab<P> {
     fn from(spec: LabSpec) -> Lab<P> {
         Lab::new(spec.era, spec.mode, spec.tasks, 0).after(spec.before)
@@ -273,8 +316,8 @@ impl<P: Platform> From<LabSpec> for Lab<P> {
 }
 
 /// The registered `workload` on the lab.
-pub(crate) fn on_lab(workload: &Info, spec: LabSpec) -> Box<dyn Bench> {
-    let dir: CString = DIR.to_owned();
+pub(crate) fn on_lab(workload: &Selected, spec: LabSpec) -> Box<dyn Bench> {
+    let (dir, spec): (CString, _) = (DIR.to_owned(), spec.for_workload(workload.info()));
     if spec.locks {
         bind_to(workload, Arc::new(Lab::<Counted>::from(spec)), dir)
     } else {
@@ -284,7 +327,7 @@ pub(crate) fn on_lab(workload: &Info, spec: LabSpec) -> Box<dyn Bench> {
 
 /// Workload `W` on the lab.
 pub(crate) fn on_lab_of<W: Workload>(spec: LabSpec) -> Box<dyn Bench> {
-    let dir: CString = DIR.to_owned();
+    let (dir, spec): (CString, _) = (DIR.to_owned(), spec.for_workload(&W::INFO));
     if spec.locks {
         bind_type::<W, _>(Arc::new(Lab::<Counted>::from(spec)), dir)
     } else {

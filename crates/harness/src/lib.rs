@@ -6,6 +6,7 @@
 //! directory, however the run ends.
 
 mod bench;
+mod capabilities;
 mod clock;
 mod crew;
 mod crews;
@@ -33,6 +34,7 @@ mod user_machines;
 
 pub use ::machine::sim::Machine;
 pub use bench::{Bench, Extra, FailedOn, Outcome, Runner, bind, on_dir};
+pub use capabilities::can_run;
 pub use dir::Dir;
 pub use error::{Error, Who};
 pub use interrupt::Interrupt;

@@ -1,6 +1,7 @@
 //! What will be done, decided and checked before anything is.
 
 use crate::bench::{Bench, bind, on_dir};
+use crate::capabilities;
 use crate::error::Error;
 use crate::lab_target::{Before, LabSpec, on_lab, on_lab_of};
 use crate::lock_trace::{self, Locks, TracePlan};
@@ -14,7 +15,7 @@ use std::ffi::CString;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use vfs_api::{Info, TaskMode, Workload};
+use vfs_api::{Selected, TaskMode, Workload};
 
 /// Default length of a slice. Measured on a noisy two-CPU machine: pairs of slices of 5 to 20 ms agree within 0.3 to 0.9 %, of
 /// 100 ms within 2.4 %, of 250 ms within 15 %.
@@ -27,25 +28,29 @@ pub(crate) const ROUNDS_MIN: u32 = 6;
 const OVER: Duration = Duration::from_secs(5);
 /// Seeds with which a simulated point is run, if there is time: enough for an interval.
 pub(crate) const SEEDS: u32 = 7;
+/// A plan of more curves than this gives their number only.
+const NAMED: usize = 6;
 /// What the dispatch of a slice costs, and each task on top.
 const DISPATCH: Duration = Duration::from_micros(150);
 const DISPATCH_TASK: Duration = Duration::from_micros(15);
-/// What making and removing a task's process and files costs.
+/// What making and removing a file costs.
+const INODE: Duration = Duration::from_micros(5);
+/// What making and removing a task's process costs.
 const TASK_SETUP: Duration = Duration::from_micros(300);
 
 /// A curve that was asked for.
 #[derive(Clone, Debug)]
 pub struct CurveRequest {
     /// Its workload.
-    pub workload: &'static Info,
+    pub workload: Selected,
     /// Its target.
     pub target: Target,
     /// How its tasks are made.
     pub mode: TaskMode,
     /// Binds the workload to a directory.
-    pub(crate) bind: fn(&Info, CString) -> Box<dyn Bench>,
+    pub(crate) bind: fn(&Selected, CString) -> Box<dyn Bench>,
     /// Binds the workload to the lab.
-    pub(crate) bind_lab: fn(&Info, LabSpec) -> Box<dyn Bench>,
+    pub(crate) bind_lab: fn(&Selected, LabSpec) -> Box<dyn Bench>,
     /// What happens in a kernel of the lab first.
     pub(crate) before: Before,
     /// The directory of a `dir:` target, absolute; set by [`Plan::new`].
@@ -54,9 +59,9 @@ pub struct CurveRequest {
 
 impl CurveRequest {
     /// `workload` on `target` with tasks made as `mode` says.
-    pub fn new(workload: &'static Info, target: Target, mode: TaskMode) -> CurveRequest {
+    pub fn new(workload: impl Into<Selected>, target: Target, mode: TaskMode) -> CurveRequest {
         CurveRequest {
-            workload,
+            workload: workload.into(),
             target,
             mode,
             bind: on_dir,
@@ -97,13 +102,13 @@ impl CurveRequest {
     }
 
     /// The same with another loop than the registered workload's: a benchmark's, to be measured beside it.
-    pub fn with_loop(self, bind: fn(&Info, CString) -> Box<dyn Bench>) -> CurveRequest {
+    pub fn with_loop(self, bind: fn(&Selected, CString) -> Box<dyn Bench>) -> CurveRequest {
         CurveRequest { bind, ..self }
     }
 
     /// "workload on target", for error messages.
     pub(crate) fn name(&self) -> String {
-        format!("{} on {}", self.workload.name, self.target)
+        format!("{} on {}", self.workload, self.target)
     }
 }
 
@@ -197,19 +202,8 @@ impl Plan {
         let usable =
             affinity::usable().map_err(|error| Error::Os { call: "sched_getaffinity", error })?;
         for curve in &mut request.curves {
-            let lacks = curve.workload.needs.iter().find(|need| !curve.target.has(**need));
-            if let Some(need) = lacks {
-                return Err(Error::Refused {
-                    what: format!(
-                        "{} needs '{}', which {} has not",
-                        curve.workload.name,
-                        need.name(),
-                        curve.target
-                    ),
-                    advice: "choose another workload or target (vfscale list)".into(),
-                });
-            }
             curve.dir = curve.target.dir().map(preflight::resolve).transpose()?;
+            capabilities::check(&curve.workload, &curve.target, curve.dir.as_deref())?;
         }
         let most = request.tasks.iter().copied().max().unwrap_or(1);
         let measured: Vec<CurveRequest> =
@@ -296,8 +290,11 @@ impl Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Request { curves, tasks, pin, .. } = &self.request;
-        let names: Vec<String> =
+        let mut names: Vec<String> =
             curves.iter().map(|c| format!("{}, {} mode", c.name(), c.mode)).collect();
+        if names.len() > NAMED {
+            names = vec![format!("{} curves", names.len())];
+        }
         let tasks: Vec<String> = tasks.iter().map(ToString::to_string).collect();
         let (shortest, longest) = self
             .points
@@ -376,10 +373,18 @@ fn points(request: &Request, usable: usize) -> Vec<PlannedPoint> {
         .collect()
 }
 
-/// Estimated time for making and removing the tasks.
+/// Estimated time for making and removing the tasks and their files.
 pub(crate) fn setup(request: &Request) -> Duration {
     let most = request.tasks.iter().copied().max().unwrap_or(1);
-    Duration::from_millis(20) + TASK_SETUP * (most * request.curves.len()) as u32
+    let inodes = inodes(request).try_into().unwrap_or(u32::MAX);
+    Duration::from_millis(20) + TASK_SETUP * (most * request.curves.len()) as u32 + INODE * inodes
+}
+
+/// Inodes that a run makes at most.
+pub(crate) fn inodes(request: &Request) -> u64 {
+    let most = request.tasks.iter().copied().max().unwrap_or(1) as u64;
+    let measured = request.curves.iter().filter(|curve| curve.sim().is_none());
+    measured.map(|curve| preflight::inodes(curve, most)).sum()
 }
 
 /// Estimated time of one round.

@@ -26,6 +26,8 @@ fn refused(what: impl Into<String>, advice: impl Into<String>) -> Error {
 /// [`Error::Refused`] with what is too small and by how much.
 pub(crate) fn check(roots: &Roots, curves: &[CurveRequest], tasks: usize) -> Result<(), Error> {
     let tasks = tasks as u64;
+    // Those in the background come on top.
+    let tasks = tasks + u64::from(curves.iter().any(|curve| curve.workload.info().background));
     let processes = curves.iter().any(|c| c.hosting() == TaskMode::Process);
     let threads = curves.iter().any(|c| c.hosting() == TaskMode::Thread);
     descriptors(curves, tasks)?;
@@ -38,27 +40,32 @@ pub(crate) fn check(roots: &Roots, curves: &[CurveRequest], tasks: usize) -> Res
     targets.dedup();
     for target in targets {
         let here = curves.iter().filter(|c| c.dir.as_ref() == Some(target));
-        let (mut inodes, mut data) = (2, 0);
-        for curve in here {
-            let demand = curve.workload.demand;
-            // The curve's directory and its shared file.
-            inodes += 2 + tasks * demand.inodes;
-            data += tasks * demand.bytes;
-        }
+        let (inodes, data) = here.fold((2, 0), |(inodes, data), curve| {
+            let demand = curve.workload.demand();
+            (inodes + self::inodes(curve, tasks), data + demand.shared_bytes + tasks * demand.bytes)
+        });
         room(target, inodes, data)?;
     }
     Ok(())
+}
+
+/// Inodes that a curve makes at most: its directory, its shared file, and what its workload says.
+pub(crate) fn inodes(curve: &CurveRequest, tasks: u64) -> u64 {
+    let demand = curve.workload.demand();
+    2 + demand.shared_inodes + tasks * demand.inodes
 }
 
 fn descriptors(curves: &[CurveRequest], tasks: u64) -> Result<(), Error> {
     let open = std::fs::read_dir("/proc/self/fd").map_or(8, |fds| fds.count() as u64);
     let of = |mode| {
         let here = curves.iter().filter(|c| c.mode == mode && c.dir.is_some());
-        here.map(|c| c.workload.demand.fds).sum::<u64>()
+        here.map(|c| c.workload.demand().fds).sum::<u64>()
     };
+    let numbers = curves.iter().filter(|c| c.dir.is_some()).map(|c| c.workload.demand().fd_limit);
+    let highest = numbers.max().unwrap_or(0);
     // Own fd tables in process mode; one for all in thread mode.
     let (process, thread) = (of(TaskMode::Process), of(TaskMode::Thread) * tasks);
-    let need = open + OWN_FDS + process.max(thread);
+    let need = open + OWN_FDS + process.max(thread) + highest;
     let limit = getrlimit(Resource::Nofile);
     let soft = limit.current.unwrap_or(u64::MAX);
     if need <= soft {

@@ -7,7 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::janitor::Janitor;
 use crate::machine::conditions::{Snapshot, diff};
 use crate::machine::warnings;
-use crate::plan::{Plan, Request, SEEDS};
+use crate::plan::{Plan, Request, SEEDS, inodes};
 use crate::rundir;
 use crate::session::Session;
 use crate::sim_target;
@@ -66,7 +66,7 @@ pub fn run(
     }
     let mut janitor = Janitor::start()?;
     let measured = carry_out(plan, &mut janitor, interrupt, progress);
-    match (measured, janitor.finish()) {
+    match (measured, janitor.finish(inodes(&plan.request))) {
         // Only now, for it makes threads, and all that forks has done so.
         (Ok(measured), Ok(())) => simulate(plan, measured, interrupt),
         (Ok(measured), Err(left)) => Ok(Measured { left: Some(left), ..measured }),

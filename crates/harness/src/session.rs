@@ -264,7 +264,7 @@ impl<'a> Session<'a> {
                 points.push(Point { locks, rcu, traced, ..measured });
             }
             curves.push(Curve {
-                workload: curve.workload.name.into(),
+                workload: curve.workload.to_string(),
                 target: curve.target.to_string(),
                 mode: curve.mode.name().into(),
                 kind: results::Kind::Measured,

@@ -23,6 +23,8 @@ pub(crate) struct Control {
     pub(crate) tasks: CachePadded<AtomicU32>,
     /// 1 if there are more tasks than CPUs: then nobody spins at the barrier, and waiting for a CPU counts as time.
     pub(crate) crowded: CachePadded<AtomicU32>,
+    /// Where the task in the background goes for the slice: a CPU, or [`ANYWHERE`].
+    pub(crate) background_cpu: CachePadded<AtomicU32>,
     /// How long the slice is to last, nanoseconds.
     pub(crate) length_ns: CachePadded<AtomicU64>,
     /// Tasks that have reached the barrier.
@@ -36,6 +38,9 @@ pub(crate) struct Control {
     /// Counts what the conductor waits for (a task is ready, a task is done); a futex.
     pub(crate) done: CachePadded<AtomicU32>,
 }
+
+/// In [`Control::background_cpu`]: not pinned.
+pub(crate) const ANYWHERE: u32 = u32::MAX;
 
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,13 +71,18 @@ pub(crate) struct Slot {
     pub(crate) cpu: [AtomicU32; 2],
     failed_curve: AtomicU32,
     failed_call: AtomicU8,
-    /// errno, or 0 for a short transfer.
+    /// errno, or one of the numbers that are none.
     failed_errno: AtomicU32,
     failed_path: [AtomicU8; PATH_BYTES],
 }
 
 /// In [`Slot::wake`]: end now. No slice has this number, they are counted from 1 and would take years to come here.
 pub(crate) const QUIT: u32 = u32::MAX;
+
+/// No errno: a transfer was short.
+const SHORT: u32 = 0;
+/// No errno: the answer was not what was prepared. (Nobody leaves that something was used up: it is no failure.)
+const UNEXPECTED: u32 = u32::MAX;
 
 /// Longest path an error message can name in full.
 const PATH_BYTES: usize = 512;
@@ -101,7 +111,8 @@ impl Slot {
     pub(crate) fn fail(&self, curve: usize, failure: Failure, path: &CStr) {
         let errno = match failure.cause {
             Cause::Errno(errno) => errno.raw_os_error() as u32,
-            Cause::Short => 0,
+            Cause::Short => SHORT,
+            Cause::Unexpected | Cause::UsedUp => UNEXPECTED,
         };
         self.failed_curve.store(curve as u32, SeqCst);
         self.failed_call.store(failure.call as u8, SeqCst);
@@ -120,7 +131,8 @@ impl Slot {
         }
         let call = Call::from_number(self.failed_call.load(SeqCst))?;
         let cause = match self.failed_errno.load(SeqCst) {
-            0 => Cause::Short,
+            SHORT => Cause::Short,
+            UNEXPECTED => Cause::Unexpected,
             errno => Cause::Errno(Errno::from_raw_os_error(errno as i32)),
         };
         let bytes: Vec<u8> =
@@ -352,5 +364,8 @@ mod tests {
         let left = slot.failure().unwrap();
         assert_eq!(left.path, "/y", "nothing of the longer path before it");
         assert_eq!(left.failure.cause, Cause::Short);
+
+        slot.fail(0, Failure { call: Call::Stat, cause: Cause::Unexpected }, c"/y");
+        assert_eq!(slot.failure().unwrap().failure.cause, Cause::Unexpected);
     }
 }

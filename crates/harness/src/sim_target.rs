@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use vfs_api::{Failure, Place, TaskMode, Workload};
+use vfs_api::{Failure, Params, Place, Selected, TaskMode, Workload};
 
 /// Operations per task of one run, at least.
 const OPS_PER_TASK: u64 = 40;
@@ -78,16 +78,27 @@ impl SimRun<'_> {
     /// # Errors
     /// A call failed, or the simulated kernel dead-locked; in words.
     pub fn run<W: Workload>(&self) -> Result<Outcome, String> {
+        self.run_with::<W>(&Params::new(W::INFO.params))
+    }
+
+    /// As [`SimRun::run`], with these values of the workload's parameters.
+    ///
+    /// # Errors
+    /// As [`SimRun::run`].
+    pub fn run_with<W: Workload>(&self, params: &Params) -> Result<Outcome, String> {
         let failure: Rc<RefCell<Option<Failure>>> = Rc::default();
         // In the arena malloc does not decide which objects share a line, and a run repeats bit for bit.
         let (lab, tasks) = in_arena(|| {
-            let (cpus, work) = (self.kernel_cpus.max(self.tasks), self.target.call_work_ns);
+            let working = self.tasks + usize::from(W::INFO.background);
+            let (cpus, work) = (self.kernel_cpus.max(working), self.target.call_work_ns);
             let lab = Lab::<Sim>::new(self.target.era, self.mode, cpus, work).after(self.before);
-            let tasks = self.tasks::<W>(&lab, &failure)?;
+            let tasks = self.tasks::<W>(&lab, params, &failure)?;
             Ok::<_, String>((lab, tasks))
         })?;
         let options = Options::new(self.seed, self.limit);
-        let outcome = run_with(&self.target.machine, &options, tasks).map_err(|e| e.to_string())?;
+        let mut outcome =
+            run_with(&self.target.machine, &options, tasks).map_err(|e| e.to_string())?;
+        outcome.tasks.truncate(self.tasks);
         drop(lab);
         match failure.take() {
             Some(failure) => Err(failure.to_string()),
@@ -98,20 +109,39 @@ impl SimRun<'_> {
     fn tasks<W: Workload>(
         &self,
         lab: &Lab<Sim>,
+        params: &Params,
         failure: &Rc<RefCell<Option<Failure>>>,
     ) -> Result<Vec<TaskFn>, String> {
-        let place = |task| Place { dir: lab.dir().to_owned(), task };
-        lab.prepare_with(|fs| W::prepare(fs, &place(0)))?;
+        let place = |task| Place { dir: lab.dir().to_owned(), task, params: params.clone() };
+        lab.prepare_with(&(W::INFO.demand)(params), |fs| W::prepare(fs, &place(0)))?;
         let mut tasks: Vec<TaskFn> = Vec::new();
-        for number in 0..self.tasks {
-            let (fs, mut state) = lab.task_with(number, |fs| W::task(fs, &place(number)))?;
+        for number in 0..self.tasks + usize::from(W::INFO.background) {
+            let make = |fs: &_| {
+                let mut state = W::task(fs, &place(number))?;
+                W::renew(fs, &mut state)?;
+                Ok(state)
+            };
+            let (fs, mut state) = lab.task_with(number, make)?;
+            let background = number == self.tasks;
             let failure = Rc::clone(failure);
             tasks.push(Box::new(move |handle: &Handle| {
                 use vfs_api::FileSystem;
                 fs.enter();
                 while !handle.time_is_up() {
-                    match W::step(&fs, &mut state) {
+                    let pass = if background {
+                        W::background(&fs, &mut state).map(|()| 0)
+                    } else {
+                        W::step(&fs, &mut state)
+                    };
+                    match pass {
                         Ok(ops) => handle.ops_done(ops),
+                        // Made again within the run, in virtual time: there are no slices here.
+                        Err(failed) if failed.is_used_up() => {
+                            if let Err(failed) = W::renew(&fs, &mut state) {
+                                failure.borrow_mut().get_or_insert(failed);
+                                break;
+                            }
+                        }
                         Err(failed) => {
                             failure.borrow_mut().get_or_insert(failed);
                             break;
@@ -127,15 +157,15 @@ impl SimRun<'_> {
 
 /// Which workload runs in the simulation: what [`workloads::visit_all`] calls with its type.
 struct Runner<'a> {
-    name: &'a str,
+    workload: &'a Selected,
     run: SimRun<'a>,
     outcome: Option<Result<Outcome, String>>,
 }
 
 impl workloads::Visitor for Runner<'_> {
     fn visit<W: Workload>(&mut self) {
-        if W::INFO.name == self.name {
-            self.outcome = Some(self.run.run::<W>());
+        if W::INFO.name == self.workload.info().name {
+            self.outcome = Some(self.run.run_with::<W>(self.workload.params()));
         }
     }
 }
@@ -191,7 +221,7 @@ fn simulate(
         limit: Limit::ops(ops, virtual_ns),
         before: Before::Nothing,
     };
-    let mut runner = Runner { name: curve.workload.name, run, outcome: None };
+    let mut runner = Runner { workload: &curve.workload, run, outcome: None };
     workloads::visit_all(&mut runner);
     let outcome = runner.outcome.expect("an Info comes from the registry").map_err(failed)?;
     let elapsed = outcome.elapsed_ns;
@@ -282,7 +312,7 @@ pub(crate) fn curves(
             Some(point(*tasks, target, done.remove(&(at, *tasks))?, one.as_deref()))
         });
         let curve = Curve {
-            workload: request.workload.name.into(),
+            workload: request.workload.to_string(),
             target: request.target.to_string(),
             mode: request.mode.name().into(),
             kind: Kind::Simulated,

@@ -9,7 +9,6 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use vfs_api::Capability;
 
 /// Where a workload runs.
 #[derive(Clone, Debug)]
@@ -75,17 +74,6 @@ impl Target {
         match self {
             Target::Dir(path) => Some(path),
             Target::Lab { .. } | Target::Sim { .. } => None,
-        }
-    }
-
-    /// Whether a workload that needs `capability` can run here. Both kinds have all that the workloads ask for so far; whether
-    /// a directory may be written is the preflight's question.
-    pub fn has(&self, capability: Capability) -> bool {
-        match (self, capability) {
-            (
-                Target::Dir(_) | Target::Lab { .. } | Target::Sim { .. },
-                Capability::Create | Capability::Write | Capability::Truncate,
-            ) => true,
         }
     }
 

@@ -1,15 +1,15 @@
 //! A task's life: pinned, prepared, then one slice after the other until it is told to end.
 
-use crate::bench::{Bench, FailedOn, Runner};
+use crate::bench::{Bench, FailedOn, Outcome, Runner};
 use crate::clock::{Usage, now_ns};
 use crate::machine;
-use crate::shared::{QUIT, Shared};
+use crate::shared::{ANYWHERE, QUIT, Shared};
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 /// A batch takes about this long, so that a slice ends in time and the stop flag costs nothing.
 const BATCH_NS: u64 = 50_000;
-/// More than this many operations per look at the flag save nothing any more.
+/// More than this many passes per look at the flag save nothing any more.
 const BATCH_MAX: u64 = 64;
 /// Looks at the barrier before a task sleeps at it: some milliseconds, far more than a task on its own CPU ever waits.
 const SPINS: u32 = 200_000;
@@ -32,18 +32,27 @@ pub(crate) fn wake_all(word: &AtomicU32) {
     let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
 }
 
-/// A task of a curve and how many operations it does between looks at the flag.
+/// Whom a task works for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It is measured. Where it is pinned.
+    Measured(Option<u32>),
+    /// It works in the background of those that are, if the curve wants one, on the CPU that the conductor says.
+    Background,
+}
+
+/// A task of a curve and how many times it runs the loop's body between looks at the flag.
 struct Prepared {
     runner: Box<dyn Runner>,
     batch: u64,
 }
 
-/// Runs task `id` until it is told to quit. `cpu`: where to pin it.
-pub(crate) fn serve(shared: &Shared, id: usize, cpu: Option<u32>, benches: &[Box<dyn Bench>]) {
+/// Runs task `id` until it is told to quit.
+pub(crate) fn serve(shared: &Shared, id: usize, role: Role, benches: &[Box<dyn Bench>]) {
     let slot = &shared.slots()[id];
     let control = shared.control();
     slot.tid.store(rustix::thread::gettid().as_raw_nonzero().get() as u32, SeqCst);
-    let mut tasks = match prepare(id, cpu, benches) {
+    let mut tasks = match prepare(id, role, benches) {
         Ok(tasks) => tasks,
         Err((curve, failed)) => {
             slot.fail(curve, failed.failure, &failed.path);
@@ -74,7 +83,16 @@ pub(crate) fn serve(shared: &Shared, id: usize, cpu: Option<u32>, benches: &[Box
             }
             here = Some(curve);
         }
-        slice(shared, id, number, curve, &mut tasks[curve]);
+        if role == Role::Background {
+            let cpu = control.background_cpu.load(SeqCst);
+            if cpu != ANYWHERE {
+                // As for the others: if the CPU has gone offline, it runs where the kernel lets it.
+                let _ = machine::affinity::pin_self_to(cpu);
+            }
+        }
+        // The conductor wakes who was prepared for the curve.
+        let Some(task) = &mut tasks[curve] else { return };
+        slice(shared, id, number, curve, task);
         if slot.failure().is_some() {
             return;
         }
@@ -83,18 +101,22 @@ pub(crate) fn serve(shared: &Shared, id: usize, cpu: Option<u32>, benches: &[Box
 
 fn prepare(
     id: usize,
-    cpu: Option<u32>,
+    role: Role,
     benches: &[Box<dyn Bench>],
-) -> Result<Vec<Prepared>, (usize, FailedOn)> {
-    if let Some(cpu) = cpu {
+) -> Result<Vec<Option<Prepared>>, (usize, FailedOn)> {
+    if let Role::Measured(Some(cpu)) = role {
         // The CPU was usable a moment ago; if it has gone offline since, the task runs where the kernel lets it, and the
         // conductor sees that in the samples.
         let _ = machine::affinity::pin_self_to(cpu);
     }
     let mut tasks = Vec::new();
     for (curve, bench) in benches.iter().enumerate() {
-        let runner = bench.task(id).map_err(|failed| (curve, failed))?;
-        tasks.push(Prepared { runner, batch: 1 });
+        let runner = match role {
+            Role::Measured(_) => Some(bench.task(id)),
+            Role::Background => bench.has_background().then(|| bench.background(id)),
+        };
+        let runner = runner.transpose().map_err(|failed| (curve, failed))?;
+        tasks.push(runner.map(|runner| Prepared { runner, batch: 1 }));
     }
     Ok(tasks)
 }
@@ -104,6 +126,8 @@ fn slice(shared: &Shared, id: usize, number: u32, curve: usize, task: &mut Prepa
     let control = shared.control();
     let slot = &shared.slots()[id];
     let crowded = control.crowded.load(SeqCst) != 0;
+    // A failure waits until the others have been let through the barrier.
+    let renewed = task.runner.renew();
     pass_barrier(shared, number, crowded);
     let opened = control.opened_ns.load(SeqCst);
     let until = crowded.then(|| opened + control.length_ns.load(SeqCst));
@@ -111,7 +135,10 @@ fn slice(shared: &Shared, id: usize, number: u32, curve: usize, task: &mut Prepa
     let cpu_before = machine::affinity::current_cpu();
     let before = Usage::of_this_thread();
     let start = now_ns();
-    let outcome = task.runner.run(&control.stop, task.batch as u32, until);
+    let outcome = match renewed {
+        Ok(()) => task.runner.run(&control.stop, task.batch as u32, until),
+        Err(failure) => Outcome { ops: 0, passes: 0, failure: Some(failure) },
+    };
     let end = now_ns();
     let used = Usage::of_this_thread().since(before);
     let cpu_after = machine::affinity::current_cpu();
@@ -136,8 +163,8 @@ fn slice(shared: &Shared, id: usize, number: u32, curve: usize, task: &mut Prepa
         slot.fail(curve, failure, task.runner.path());
         control.stop.store(1, SeqCst);
     }
-    if let Some(ns_per_op) = (end - start).checked_div(outcome.ops) {
-        task.batch = (BATCH_NS / ns_per_op.max(1)).clamp(1, BATCH_MAX);
+    if let Some(ns_per_pass) = (end - start).checked_div(outcome.passes) {
+        task.batch = (BATCH_NS / ns_per_pass.max(1)).clamp(1, BATCH_MAX);
     }
     report_done(shared);
 }

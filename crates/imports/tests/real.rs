@@ -30,7 +30,7 @@ fn run(program: &str, args: &[&str], dir: &Path) -> Option<String> {
     let text = String::from_utf8_lossy(&std::fs::read(&output).expect("its output")).into_owned();
     // So timeout says that there is no such program.
     if status.code() == Some(127) {
-        println!("skipped: {program} is not installed");
+        println!("SKIPPED: import of real files: {program} is not installed");
         return None;
     }
     if !status.success() {
@@ -128,7 +128,7 @@ fn fio_that_failed_gives_no_figure() {
     ];
     match Command::new("fio").args(args).current_dir(dir.path()).output() {
         Ok(output) => assert!(!output.status.success()),
-        Err(_) => return println!("skipped: fio is not installed"),
+        Err(_) => return println!("SKIPPED: import of real files: fio is not installed"),
     }
     assert!(imports::read(&dir.path().join("out.json"), Some("fio")).is_err());
 }

@@ -10,8 +10,8 @@
 
 use std::ffi::{CStr, CString};
 use vfs_api::{
-    Call, Capability, Demand, Failure, Fd, FileSystem, Info, Mode, OFlags, Place, TaskMode,
-    Workload, expect_len,
+    Call, Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Mode, OFlags, Place, Shared,
+    TaskMode, Workload, expect_len,
 };
 
 /// How often the subtests of a mix run.
@@ -132,10 +132,15 @@ impl<const NUMBER: usize> Workload for Mix<NUMBER> {
         aliases: &[],
         summary: "file-system jobs of a mix of AIM7",
         origin: "mail 002 (ext4 orphan list, 2014): AIM7, re-aim 7",
+        calls: Calls::Create,
+        shared: Shared::Directory,
+        suites: &[],
+        params: &[],
         modes: &[TaskMode::Process, TaskMode::Thread],
         operation: "one pass of a subtest",
         needs: &[Capability::Create, Capability::Write, Capability::Truncate],
-        demand: Demand { fds: 2, inodes: 5, bytes: FILE_BLOCKS * BLOCK as u64 },
+        background: false,
+        demand: |_| Demand { fds: 2, inodes: 5, bytes: FILE_BLOCKS * BLOCK as u64, ..Demand::NONE },
     };
     type Task = Task;
 

@@ -319,7 +319,8 @@ fn compared(rows: &[Compared]) -> Vec<Vec<String>> {
             percent(ours.error),
             change(0),
             change(1),
-            format!("{:.1} %", ours.spread * 100.0),
+            ours.spread
+                .map_or_else(|| NONE.to_owned(), |spread| format!("{:.1} %", spread * 100.0)),
         ]);
         line
     }));
@@ -406,7 +407,7 @@ mod tests {
     impl Simulation for Fake {
         fn run(&self, point: &Point, work: Option<u32>, factor: f64) -> Result<Simulated, Stop> {
             let usecs_per_op = f64::from(work.unwrap_or(500)) / 1e3 + factor / point.tasks as f64;
-            Ok(Simulated { usecs_per_op, cpu_usecs_per_op: usecs_per_op, spread: 0.0 })
+            Ok(Simulated { usecs_per_op, cpu_usecs_per_op: usecs_per_op, spread: Some(0.0) })
         }
     }
 

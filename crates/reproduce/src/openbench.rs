@@ -29,8 +29,10 @@ fn pinned<F: FileSystem>(fs: &F, place: &Place) -> Result<Pinned, Failure> {
 pub(crate) struct OnRamfs;
 
 impl Workload for OnRamfs {
-    const INFO: Info =
-        Info { demand: Demand { fds: 2, inodes: 1, bytes: 4096 }, ..<Openbench as Workload>::INFO };
+    const INFO: Info = Info {
+        demand: |_| Demand { fds: 2, ..Demand::one_file(4096) },
+        ..<Openbench as Workload>::INFO
+    };
     type Task = Pinned;
 
     fn task<F: FileSystem>(fs: &F, place: &Place) -> Result<Pinned, Failure> {
@@ -57,12 +59,14 @@ pub(crate) struct Two {
 }
 
 impl Workload for OnTwoMounts {
-    const INFO: Info =
-        Info { demand: Demand { fds: 3, inodes: 1, bytes: 4096 }, ..<Openbench as Workload>::INFO };
+    const INFO: Info = Info {
+        demand: |_| Demand { fds: 3, ..Demand::one_file(4096) },
+        ..<Openbench as Workload>::INFO
+    };
     type Task = Two;
 
     fn task<F: FileSystem>(fs: &F, place: &Place) -> Result<Two, Failure> {
-        let other = Place { dir: SECOND_MOUNT.to_owned(), task: place.task };
+        let other = Place { dir: SECOND_MOUNT.to_owned(), ..place.clone() };
         Ok(Two { paths: [pinned(fs, place)?, pinned(fs, &other)?], turn: 0 })
     }
 

@@ -89,8 +89,8 @@ pub struct Predicted {
     pub error: f64,
     /// With all latencies a tenth less, and a tenth more; none where that would take too long.
     pub sensitivity: Option<[f64; 2]>,
-    /// How far apart seeds are, a share.
-    pub spread: f64,
+    /// How far apart seeds are, a share; none of one seed.
+    pub spread: Option<f64>,
 }
 
 /// A value measured on this machine.
@@ -371,7 +371,7 @@ impl Maker<'_> {
             mark: if set_from { Mark::Calibrated } else { Mark::Simulated },
             error: error(found, range),
             sensitivity: at(1).zip(at(2)).map(|(less, more)| [value(&less), value(&more)]),
-            spread: now.iter().map(|one| one.spread).fold(0.0, f64::max),
+            spread: now.iter().filter_map(|one| one.spread).reduce(f64::max),
         })
     }
 }
@@ -486,7 +486,7 @@ fn with_reason(row: Compared) -> Compared {
 
 impl Predicted {
     fn is_doubtful(&self) -> bool {
-        self.error.abs() > TOLERATED || self.spread > STEADY
+        self.error.abs() > TOLERATED || self.spread.is_some_and(|spread| spread > STEADY)
     }
 }
 
@@ -531,7 +531,7 @@ mod tests {
         fn run(&self, point: &Point, work: Option<u32>, factor: f64) -> Result<Simulated, Stop> {
             let work = f64::from(work.unwrap_or(500)) / 1e3;
             let usecs_per_op = if point.era.contains('+') { 2.0 * work } else { work } + factor;
-            Ok(Simulated { usecs_per_op, cpu_usecs_per_op: 2.0 * usecs_per_op, spread: 0.01 })
+            Ok(Simulated { usecs_per_op, cpu_usecs_per_op: 2.0 * usecs_per_op, spread: Some(0.01) })
         }
     }
 

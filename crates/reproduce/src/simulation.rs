@@ -15,8 +15,8 @@ pub struct Simulated {
     pub usecs_per_op: f64,
     /// CPU time, waiting for lines and locks without sleep included, by operations.
     pub cpu_usecs_per_op: f64,
-    /// How far the seeds are apart: largest `usecs_per_op` less smallest, by the mean.
-    pub spread: f64,
+    /// How far the seeds are apart: largest `usecs_per_op` less smallest, by the mean. One seed says nothing of it.
+    pub spread: Option<f64>,
 }
 
 impl Simulated {
@@ -74,23 +74,16 @@ pub(crate) const HUGE: usize = 1500;
 
 /// Operations of a run before it counts: caches are warm then, and queues as long as they get.
 fn warm_up_ops(tasks: u64) -> u64 {
-    if tasks > HUGE as u64 { HUGE_OPS } else { 1000 + 5 * tasks }
+    1000 + 5 * tasks
 }
 
 /// Operations that count. A lock that spinning CPUs fight over is by turns orderly and congested: enough for several turns, as far
 /// as the host's time allows.
 fn counted_ops(tasks: u64) -> u64 {
-    match tasks {
-        0..=64 => 10_000,
-        _ if tasks > HUGE as u64 => HUGE_OPS,
-        _ => (2 * tasks).max(4_000),
-    }
+    if tasks <= 64 { 10_000 } else { (2 * tasks).max(4_000) }
 }
 
-/// Of thousands of CPUs that fight over one line: each operation is thousands of transfers, and the queues are full at once.
-const HUGE_OPS: u64 = 500;
-
-/// Virtual time after which a run ends, however little was done.
+/// Virtual time after which a run ends, however little was done; half of it is enough to warm up.
 const VIRTUAL_NS: u64 = 1_000_000_000;
 
 impl Simulation for Simulator {
@@ -118,7 +111,8 @@ fn mean(seeds: &[Simulated]) -> Simulated {
     let cpu: f64 = seeds.iter().map(|seed| seed.cpu_usecs_per_op).sum();
     let usecs_per_op = usecs.clone().sum::<f64>() / count;
     let range = usecs.clone().fold(0.0, f64::max) - usecs.fold(f64::INFINITY, f64::min);
-    Simulated { usecs_per_op, cpu_usecs_per_op: cpu / count, spread: range / usecs_per_op }
+    let spread = (seeds.len() > 1).then_some(range / usecs_per_op);
+    Simulated { usecs_per_op, cpu_usecs_per_op: cpu / count, spread }
 }
 
 /// Two runs with one seed, a short one and one that goes on: what they differ by is what happened after the warm-up.
@@ -147,7 +141,7 @@ fn simulate(
     Ok(Simulated {
         usecs_per_op: elapsed as f64 / ops as f64 / 1e3,
         cpu_usecs_per_op: busy_ns as f64 / done as f64 / 1e3,
-        spread: 0.0,
+        spread: None,
     })
 }
 
@@ -229,7 +223,7 @@ mod tests {
 
     #[test]
     fn figures_follow_from_time_per_operation() {
-        let measured = Simulated { usecs_per_op: 2.0, cpu_usecs_per_op: 10.0, spread: 0.0 };
+        let measured = Simulated { usecs_per_op: 2.0, cpu_usecs_per_op: 10.0, spread: None };
         assert_eq!(measured.value(Measure::UsecsPerOp, 0.0, 4), 2.0);
         assert_eq!(measured.value(Measure::RealS, 1e6, 4), 8.0);
         assert_eq!(measured.value(Measure::SysS, 1e6, 4), 10.0);

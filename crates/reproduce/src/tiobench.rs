@@ -6,8 +6,8 @@
 
 use std::ffi::{CStr, CString};
 use vfs_api::{
-    Call, Demand, Failure, Fd, FileSystem, Info, Mode, OFlags, Place, TaskMode, Workload,
-    expect_len,
+    Call, Calls, Demand, Failure, Fd, FileSystem, Info, Mode, OFlags, Place, Shared, TaskMode,
+    Workload, expect_len,
 };
 
 /// Bytes of an operation.
@@ -27,10 +27,15 @@ const INFO: Info = Info {
     aliases: &[],
     summary: "4 KiB of own open file",
     origin: "mail 001 (lock-free fd look-up, 2004): tiobench 0.3.3",
+    calls: Calls::Read,
+    shared: Shared::Descriptors,
+    suites: &[],
+    params: &[],
     modes: &[TaskMode::Thread, TaskMode::Process],
     operation: "one transfer of 4 KiB",
     needs: &[],
-    demand: Demand { fds: 1, inodes: 1, bytes: BLOCKS * BLOCK as u64 },
+    background: false,
+    demand: |_| Demand::one_file(BLOCKS * BLOCK as u64),
 };
 
 fn open<F: FileSystem>(fs: &F, place: &Place) -> Result<Task, Failure> {

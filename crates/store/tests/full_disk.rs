@@ -40,7 +40,7 @@ fn a_full_or_read_only_file_system_loses_no_run() {
     let mount = ["mount", "-t", "tmpfs", "tmpfs"];
     if let Err(why) = succeed(unshare().args(mount).arg(directory.path())) {
         println!(
-            "SKIPPED: a small tmpfs needs root or user namespaces: {}",
+            "SKIPPED: full disk: a small tmpfs needs root or user namespaces: {}",
             why.replace('\n', "; ")
         );
         return;

@@ -34,7 +34,11 @@ macro_rules! calls {
 calls! {
     Open = "open", Close = "close", Read = "read", Write = "write", Seek = "lseek", Ftruncate = "ftruncate",
     Fstat = "fstat", Stat = "stat", Unlink = "unlink", Mkdir = "mkdir", Chdir = "chdir", Clone = "clone", Dup = "dup", Link = "link",
-    Rename = "rename", Rmdir = "rmdir", Mount = "mount", Umount = "umount",
+    Rename = "rename", Rmdir = "rmdir", Mount = "mount", Umount = "umount", Pread = "pread", Pwrite = "pwrite",
+    Fallocate = "fallocate", Statx = "statx", Fcntl = "fcntl", Chmod = "chmod", Utimensat = "utimensat",
+    Getdents = "getdents64", Openat2 = "openat2", Linkat = "linkat", Poll = "poll", Eventfd = "eventfd", Pipe = "pipe",
+    Mmap = "mmap", Munmap = "munmap", Fsync = "fsync", Fdatasync = "fdatasync", CloseRange = "close_range",
+    Inotify = "inotify_add_watch", Unshare = "unshare",
 }
 
 /// Why a call did not do what the workload counts on.
@@ -44,6 +48,11 @@ pub enum Cause {
     Errno(Errno),
     /// It succeeded but moved fewer bytes than asked for. Such an operation is not counted as done.
     Short,
+    /// It succeeded where it should have failed, or found something else than what was put there.
+    Unexpected,
+    /// No failure: the files that were prepared for the slice are used up, and the slice ends here. See
+    /// [`Workload::renew`](crate::Workload::renew).
+    UsedUp,
 }
 
 /// A call of a task that failed. Small and `Copy`: it comes out of the measured loop in a register.
@@ -61,6 +70,17 @@ impl Failure {
     pub fn new(call: Call, errno: Errno) -> Failure {
         Failure { call, cause: Cause::Errno(errno) }
     }
+
+    /// `call` has nothing left to work on in this slice.
+    #[cold]
+    pub fn used_up(call: Call) -> Failure {
+        Failure { call, cause: Cause::UsedUp }
+    }
+
+    /// Whether it only ends the slice.
+    pub fn is_used_up(&self) -> bool {
+        self.cause == Cause::UsedUp
+    }
 }
 
 impl fmt::Display for Failure {
@@ -73,6 +93,8 @@ impl fmt::Display for Failure {
                 write!(f, "{call}: {text} ({})", errno_name(errno))
             }
             Cause::Short => write!(f, "{call}: moved fewer bytes than asked for"),
+            Cause::Unexpected => write!(f, "{call}: the answer is not what was prepared for it"),
+            Cause::UsedUp => write!(f, "{call}: what was prepared for the slice is used up"),
         }
     }
 }
@@ -81,6 +103,26 @@ impl fmt::Display for Failure {
 #[inline]
 pub fn expect_len(call: Call, moved: usize, wanted: usize) -> Result<(), Failure> {
     if moved == wanted { Ok(()) } else { Err(Failure { call, cause: Cause::Short }) }
+}
+
+/// Accepts an answer only if it is what was prepared.
+#[inline]
+pub fn expect(call: Call, is_so: bool) -> Result<(), Failure> {
+    if is_so { Ok(()) } else { Err(Failure { call, cause: Cause::Unexpected }) }
+}
+
+/// Accepts a call only if it failed with `wanted`: a look-up of a name that is not there.
+#[inline]
+pub fn expect_errno<T>(
+    call: Call,
+    result: Result<T, Failure>,
+    wanted: Errno,
+) -> Result<(), Failure> {
+    match result {
+        Err(Failure { cause: Cause::Errno(errno), .. }) if errno == wanted => Ok(()),
+        Err(failure) => Err(failure),
+        Ok(_) => Err(Failure { call, cause: Cause::Unexpected }),
+    }
 }
 
 #[cfg(test)]
@@ -106,5 +148,16 @@ mod tests {
         assert_eq!(expect_len(Call::Write, 4, 4), Ok(()));
         let short = expect_len(Call::Write, 3, 4).unwrap_err();
         assert_eq!(short.to_string(), "write: moved fewer bytes than asked for");
+    }
+
+    #[test]
+    fn an_errno_that_is_wanted_is_success_and_nothing_else_is() {
+        let failed = |errno| Err::<(), _>(Failure::new(Call::Stat, errno));
+        assert_eq!(expect_errno(Call::Stat, failed(Errno::NOENT), Errno::NOENT), Ok(()));
+        assert!(expect_errno(Call::Stat, failed(Errno::ACCESS), Errno::NOENT).is_err());
+        let found = expect_errno(Call::Stat, Ok(()), Errno::NOENT).unwrap_err();
+        assert_eq!(found.cause, Cause::Unexpected);
+        assert!(expect(Call::Stat, false).is_err());
+        assert!(Failure::used_up(Call::Open).is_used_up() && !found.is_used_up());
     }
 }

@@ -1,87 +1,7 @@
 //! What the harness sees of a workload.
 
-use crate::{Failure, FileSystem};
+use crate::{Failure, FileSystem, Info, Params};
 use std::ffi::{CStr, CString};
-use std::fmt;
-
-/// How the tasks of a curve are made. It decides whether they share an fd table, so it is never implied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TaskMode {
-    /// One fork per task; each has its own fd table.
-    Process,
-    /// Threads of one process; they share its fd table.
-    Thread,
-}
-
-impl TaskMode {
-    /// As on the command line and in the record.
-    pub const fn name(self) -> &'static str {
-        match self {
-            TaskMode::Process => "process",
-            TaskMode::Thread => "thread",
-        }
-    }
-}
-
-impl fmt::Display for TaskMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// What a workload asks of its target. The planner refuses a pair before anything starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Capability {
-    /// Names can be made and removed.
-    Create,
-    /// Files can be written.
-    Write,
-    /// Files can be cut and extended.
-    Truncate,
-}
-
-impl Capability {
-    /// As in `list workloads`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Capability::Create => "create",
-            Capability::Write => "write",
-            Capability::Truncate => "truncate",
-        }
-    }
-}
-
-/// What one task takes of the machine; the preflight adds it up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Demand {
-    /// Descriptors open at the same time at most.
-    pub fds: u64,
-    /// Inodes at most, the shared files not counted.
-    pub inodes: u64,
-    /// Bytes of file data at most.
-    pub bytes: u64,
-}
-
-/// The description of a workload; `vfscale list workloads` prints it.
-#[derive(Clone, Copy, Debug)]
-pub struct Info {
-    /// snake_case; the file's name and the name on the command line.
-    pub name: &'static str,
-    /// Other names it answers to, mostly those of peers (`wis:open1`).
-    pub aliases: &'static [&'static str],
-    /// One line.
-    pub summary: &'static str,
-    /// The mail or the peer it comes from.
-    pub origin: &'static str,
-    /// The modes in which it says something.
-    pub modes: &'static [TaskMode],
-    /// What is counted as one operation.
-    pub operation: &'static str,
-    /// What it needs of a target.
-    pub needs: &'static [Capability],
-    /// What one task takes.
-    pub demand: Demand,
-}
 
 /// Where a task works: its number and the directory that all tasks of the curve share.
 #[derive(Clone, Debug)]
@@ -90,6 +10,8 @@ pub struct Place {
     pub dir: CString,
     /// 0-based number of the task.
     pub task: usize,
+    /// The values of the workload's parameters.
+    pub params: Params,
 }
 
 impl Place {
@@ -109,6 +31,11 @@ impl Place {
     /// The absolute path of this task's own file.
     pub fn own_path(&self) -> CString {
         self.path(&self.own_name())
+    }
+
+    /// The absolute path of a directory for this task alone.
+    pub fn own_dir(&self) -> CString {
+        self.path(&format!("d{}", self.task))
     }
 
     /// The absolute path of the one file that all tasks share.
@@ -138,11 +65,29 @@ pub trait Workload: 'static {
     /// The first call that failed.
     fn task<F: FileSystem>(fs: &F, place: &Place) -> Result<Self::Task, Failure>;
 
+    /// Makes again what a slice uses up: called in the task before each of its slices, outside of what is measured. So a
+    /// workload that only creates has an empty directory each time, and one that only removes has something to remove.
+    ///
+    /// # Errors
+    /// The first call that failed.
+    fn renew<F: FileSystem>(_fs: &F, _task: &mut Self::Task) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// The measured body: one pass. Answers how many operations it did (see [`Info::operation`]); nothing that failed counts.
     ///
     /// # Errors
-    /// The first call that failed; the task then stops.
+    /// The first call that failed; the task then stops. [`Failure::used_up`] ends the slice and nothing else.
     fn step<F: FileSystem>(fs: &F, task: &mut Self::Task) -> Result<u64, Failure>;
+
+    /// One pass of what goes on in the background where [`Info::background`] says so: in one task more than are measured, which
+    /// was made like the others. Nothing of it is counted.
+    ///
+    /// # Errors
+    /// The first call that failed; the run then fails, for without its background it measures something else.
+    fn background<F: FileSystem>(_fs: &F, _task: &mut Self::Task) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// The path to name in an error message.
     fn path(task: &Self::Task) -> &CStr;

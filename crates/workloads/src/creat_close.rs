@@ -10,7 +10,7 @@
 
 use crate::common::{BOTH, PRIVATE, create_closed};
 use std::ffi::{CStr, CString};
-use vfs_api::{Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Workload};
+use vfs_api::{Calls, Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Shared, Suite, Workload};
 
 /// See the module's header.
 pub struct CreatClose;
@@ -21,10 +21,15 @@ impl Workload for CreatClose {
         aliases: &["creat_clo"],
         summary: "creat() the same own file, close",
         origin: "mail 002 (ext4 orphan list, 2014): AIM7 creat_clo",
+        calls: Calls::Open,
+        shared: Shared::Directory,
+        suites: &[Suite::Mails],
+        params: &[],
         modes: BOTH,
         operation: "one creat and one close",
         needs: &[Capability::Create, Capability::Truncate],
-        demand: Demand { fds: 1, inodes: 1, bytes: 0 },
+        background: false,
+        demand: |_| Demand::one_file(0),
     };
     type Task = CString;
 

@@ -10,9 +10,7 @@
 
 use crate::common::{BOTH, create, fill};
 use std::ffi::{CStr, CString};
-use vfs_api::{
-    Call, Capability, Demand, Failure, Fd, FileSystem, Info, Place, Workload, expect_len,
-};
+use vfs_api::{Call, Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Place, Shared, Suite, Workload, expect_len};
 
 /// See the module's header.
 pub struct FdRead;
@@ -29,13 +27,18 @@ pub struct Task {
 impl Workload for FdRead {
     const INFO: Info = Info {
         name: "fd_read",
-        aliases: &[],
+        aliases: &["wis:readseek1"],
         summary: "lseek(0) and read 4 KiB of own open file: two fd look-ups",
-        origin: "mail 001 (lock-free fd look-up, 2004): tiobench's random read",
+        origin: "mail 001 (lock-free fd look-up, 2004): tiobench's random read; will-it-scale readseek1",
+        calls: Calls::Read,
+        shared: Shared::Descriptors,
+        suites: &[Suite::Mails, Suite::WillItScale, Suite::Quick],
+        params: &[],
         modes: BOTH,
         operation: "one lseek and one read of 4 KiB",
         needs: &[Capability::Create, Capability::Write],
-        demand: Demand { fds: 1, inodes: 1, bytes: BLOCK as u64 },
+        background: false,
+        demand: |_| Demand::one_file(BLOCK as u64),
     };
     type Task = Task;
 

@@ -11,7 +11,7 @@
 
 use crate::common::{BOTH, PRIVATE, create_closed};
 use std::ffi::{CStr, CString};
-use vfs_api::{Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Workload};
+use vfs_api::{Calls, Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Shared, Suite, Workload};
 
 /// See the module's header.
 pub struct FileOps;
@@ -22,10 +22,15 @@ impl Workload for FileOps {
         aliases: &["file-ops-test"],
         summary: "open_close by a path relative to the working directory",
         origin: "mail 004 (breaking the global file_list_lock, 2007): file-ops-test.c",
+        calls: Calls::Open,
+        shared: Shared::Directory,
+        suites: &[Suite::Mails],
+        params: &[],
         modes: BOTH,
         operation: "one open and one close",
         needs: &[Capability::Create],
-        demand: Demand { fds: 1, inodes: 1, bytes: 0 },
+        background: false,
+        demand: |_| Demand::one_file(0),
     };
     type Task = CString;
 

@@ -9,7 +9,7 @@
 
 use crate::common::{BOTH, create};
 use std::ffi::{CStr, CString};
-use vfs_api::{Capability, Demand, Failure, Fd, FileSystem, Info, Place, Workload};
+use vfs_api::{Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Place, Shared, Suite, Workload};
 
 /// See the module's header.
 pub struct Fstat;
@@ -26,10 +26,15 @@ impl Workload for Fstat {
         aliases: &[],
         summary: "fstat of own open file: one fd look-up, nothing else",
         origin: "mail 001 (lock-free fd look-up, 2004)",
+        calls: Calls::Descriptors,
+        shared: Shared::Descriptors,
+        suites: &[Suite::Mails, Suite::Quick],
+        params: &[],
         modes: BOTH,
         operation: "one fstat",
         needs: &[Capability::Create],
-        demand: Demand { fds: 1, inodes: 1, bytes: 0 },
+        background: false,
+        demand: |_| Demand::one_file(0),
     };
     type Task = Task;
 

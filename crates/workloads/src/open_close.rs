@@ -10,7 +10,7 @@
 
 use crate::common::{BOTH, PRIVATE, create_closed};
 use std::ffi::{CStr, CString};
-use vfs_api::{Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Workload};
+use vfs_api::{Calls, Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Shared, Suite, Workload};
 
 /// See the module's header.
 pub struct OpenClose;
@@ -21,10 +21,15 @@ impl Workload for OpenClose {
         aliases: &["wis:open1"],
         summary: "open(O_RDWR) and close own file in one shared directory",
         origin: "mail 003 (VFS scalability, 2009); will-it-scale open1",
+        calls: Calls::Open,
+        shared: Shared::Directory,
+        suites: &[Suite::Mails, Suite::WillItScale, Suite::Quick],
+        params: &[],
         modes: BOTH,
         operation: "one open and one close",
         needs: &[Capability::Create],
-        demand: Demand { fds: 1, inodes: 1, bytes: 0 },
+        background: false,
+        demand: |_| Demand::one_file(0),
     };
     type Task = CString;
 

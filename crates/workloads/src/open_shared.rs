@@ -9,7 +9,7 @@
 
 use crate::common::{BOTH, PRIVATE, create_closed};
 use std::ffi::{CStr, CString};
-use vfs_api::{Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Workload};
+use vfs_api::{Calls, Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Shared, Suite, Workload};
 
 /// See the module's header.
 pub struct OpenShared;
@@ -20,10 +20,15 @@ impl Workload for OpenShared {
         aliases: &["wis:open3"],
         summary: "open(O_RDWR) and close of one file by all tasks",
         origin: "mail 003 (VFS scalability, 2009); will-it-scale open3",
+        calls: Calls::Open,
+        shared: Shared::File,
+        suites: &[Suite::Mails, Suite::WillItScale, Suite::Quick],
+        params: &[],
         modes: BOTH,
         operation: "one open and one close",
         needs: &[Capability::Create],
-        demand: Demand { fds: 1, inodes: 0, bytes: 0 },
+        background: false,
+        demand: |_| Demand { fds: 1, ..Demand::NONE },
     };
     type Task = CString;
 

@@ -14,9 +14,7 @@
 
 use crate::common::{BOTH, PRIVATE, create_closed};
 use std::ffi::{CStr, CString};
-use vfs_api::{
-    Call, Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Workload, expect_len,
-};
+use vfs_api::{Call, Calls, Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Shared, Suite, Workload, expect_len};
 
 /// See the module's header.
 pub struct Openbench;
@@ -29,10 +27,15 @@ impl Workload for Openbench {
         aliases: &[],
         summary: "open(O_WRONLY|O_CREAT) own file, write 4 bytes, close",
         origin: "mail 000 (read-only bind mounts, 2007): openbench.c",
+        calls: Calls::Open,
+        shared: Shared::Directory,
+        suites: &[Suite::Mails],
+        params: &[],
         modes: BOTH,
         operation: "one open, one write and one close",
         needs: &[Capability::Create, Capability::Write],
-        demand: Demand { fds: 1, inodes: 1, bytes: 4096 },
+        background: false,
+        demand: |_| Demand::one_file(4096),
     };
     type Task = CString;
 

@@ -3,14 +3,13 @@
 //! The dentry half of what all five threads fight over: a look-up that ends on a dentry everybody uses.
 //!
 //! Shared: the file's dentry and inode, and every directory above it.
-//! Should scale: linearly since path walks take no reference on success (RCU walk, 2.6.38).
-//! Moves: before 2.6.38 the `d_count` of every component; since then nothing, unless the walk falls out of RCU mode: then the
-//! last component's lockref.
-//! Did not scale: up to 2.6.37.
+//! Should scale: the walk does since 2.6.38 (RCU walk); its end cannot, as long as stat holds a reference on the one dentry.
+//! Moves: before 2.6.38 the `d_count` of every component; since then the last component's lockref, twice.
+//! Did not scale: any kernel up to 6.18; up to 2.6.37 every component.
 
 use crate::common::{BOTH, create_closed};
 use std::ffi::{CStr, CString};
-use vfs_api::{Capability, Demand, Failure, FileSystem, Info, Place, Workload};
+use vfs_api::{Calls, Capability, Demand, Failure, FileSystem, Info, Place, Shared, Suite, Workload};
 
 /// See the module's header.
 pub struct StatShared;
@@ -21,10 +20,15 @@ impl Workload for StatShared {
         aliases: &[],
         summary: "stat of one file by all tasks",
         origin: "mail 003 (VFS scalability, 2009): dentry references",
+        calls: Calls::LookUp,
+        shared: Shared::File,
+        suites: &[Suite::Mails, Suite::Metadata],
+        params: &[],
         modes: BOTH,
         operation: "one stat",
         needs: &[Capability::Create],
-        demand: Demand { fds: 0, inodes: 0, bytes: 0 },
+        background: false,
+        demand: |_| Demand::NONE,
     };
     type Task = CString;
 

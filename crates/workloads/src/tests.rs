@@ -1,151 +1,92 @@
 //! Each workload makes exactly the calls its operation names, and counts only those.
 
-use crate::{ALL, Visitor, find, visit_all};
-use std::cell::{Cell, RefCell};
+mod operations;
+mod recorder;
+
+use crate::{ALL, NoWorkload, Visitor, find, suite, visit_all};
+use operations::TABLE;
+use recorder::Recorder;
 use std::collections::HashSet;
-use std::ffi::CStr;
-use vfs_api::{
-    Call, Errno, Failure, Fd, FileSystem, Mode, OFlags, Place, Stat, Workload, expect_len,
-};
+use vfs_api::{Call, Failure, Params, Place, Selected, Suite, Workload, expect_len};
 
-/// Writes down every call with its object, and can fail the n-th one.
-#[derive(Default)]
-struct Recorder {
-    calls: RefCell<Vec<String>>,
-    fail_at: Cell<Option<usize>>,
+fn place(params: Params) -> Place {
+    Place { dir: c"/d".into(), task: 7, params }
 }
 
-impl Recorder {
-    fn call(&self, call: Call, what: String) -> Result<(), Failure> {
-        let mut calls = self.calls.borrow_mut();
-        if self.fail_at.get() == Some(calls.len()) {
-            return Err(Failure::new(call, Errno::IO));
+/// A task that was prepared and has its first pass behind it, which may still prepare.
+fn warm<W: Workload>(fs: &Recorder, params: &Params) -> W::Task {
+    let place = place(params.clone());
+    W::prepare(fs, &place).unwrap();
+    let mut task = W::task(fs, &place).unwrap();
+    W::renew(fs, &mut task).unwrap();
+    W::step(fs, &mut task).unwrap();
+    fs.take();
+    task
+}
+
+/// Runs something with the type of the workload that is wanted.
+struct With<'a, F> {
+    want: &'a Selected,
+    then: F,
+}
+
+/// What runs with a workload's type.
+trait Then {
+    fn run<W: Workload>(&mut self, params: &Params);
+}
+
+impl<F: Then> Visitor for With<'_, F> {
+    fn visit<W: Workload>(&mut self) {
+        if W::INFO.name == self.want.info().name {
+            self.then.run::<W>(self.want.params());
         }
-        calls.push(format!("{} {what}", call.name()));
-        Ok(())
-    }
-
-    fn take(&self) -> Vec<String> {
-        self.calls.take()
     }
 }
 
-fn flags(flags: OFlags) -> String {
-    let names = [
-        (OFlags::WRONLY, "WRONLY"),
-        (OFlags::RDWR, "RDWR"),
-        (OFlags::CREATE, "CREAT"),
-        (OFlags::TRUNC, "TRUNC"),
-    ];
-    names.iter().filter(|(f, _)| flags.contains(*f)).map(|(_, n)| *n).collect::<Vec<_>>().join("|")
+fn with<F: Then>(want: &str, then: F) -> F {
+    let want = find(want).unwrap();
+    let mut with = With { want: &want, then };
+    visit_all(&mut with);
+    with.then
 }
 
-impl FileSystem for Recorder {
-    fn open(&self, path: &CStr, f: OFlags, _: Mode) -> Result<Fd, Failure> {
-        self.call(Call::Open, format!("{} {}", path.to_str().unwrap(), flags(f)))?;
-        Ok(Fd(3))
-    }
-    fn close(&self, _: Fd) -> Result<(), Failure> {
-        self.call(Call::Close, String::new())
-    }
-    fn read(&self, _: Fd, buf: &mut [u8]) -> Result<usize, Failure> {
-        self.call(Call::Read, buf.len().to_string())?;
-        Ok(buf.len())
-    }
-    fn write(&self, _: Fd, buf: &[u8]) -> Result<usize, Failure> {
-        self.call(Call::Write, buf.len().to_string())?;
-        Ok(buf.len())
-    }
-    fn seek(&self, _: Fd, offset: u64) -> Result<u64, Failure> {
-        self.call(Call::Seek, offset.to_string())?;
-        Ok(offset)
-    }
-    fn ftruncate(&self, _: Fd, len: u64) -> Result<(), Failure> {
-        self.call(Call::Ftruncate, len.to_string())
-    }
-    fn fstat(&self, _: Fd) -> Result<Stat, Failure> {
-        self.call(Call::Fstat, String::new())?;
-        Ok(Stat { ino: 1, size: 0, nlink: 1 })
-    }
-    fn stat(&self, path: &CStr) -> Result<Stat, Failure> {
-        self.call(Call::Stat, path.to_str().unwrap().into())?;
-        Ok(Stat { ino: 1, size: 0, nlink: 1 })
-    }
-    fn unlink(&self, path: &CStr) -> Result<(), Failure> {
-        self.call(Call::Unlink, path.to_str().unwrap().into())
-    }
-    fn dup(&self, fd: Fd) -> Result<Fd, Failure> {
-        self.call(Call::Dup, String::new())?;
-        Ok(Fd(fd.0 + 1))
-    }
-    fn link(&self, old: &CStr, _: &CStr) -> Result<(), Failure> {
-        self.call(Call::Link, old.to_str().unwrap().into())
-    }
-    fn rename(&self, old: &CStr, _: &CStr) -> Result<(), Failure> {
-        self.call(Call::Rename, old.to_str().unwrap().into())
-    }
-    fn mkdir(&self, path: &CStr, _: Mode) -> Result<(), Failure> {
-        self.call(Call::Mkdir, path.to_str().unwrap().into())
-    }
-    fn rmdir(&self, path: &CStr) -> Result<(), Failure> {
-        self.call(Call::Rmdir, path.to_str().unwrap().into())
-    }
-    fn chdir(&self, path: &CStr) -> Result<(), Failure> {
-        self.call(Call::Chdir, path.to_str().unwrap().into())
-    }
-}
-
-fn place() -> Place {
-    Place { dir: c"/d".into(), task: 7 }
-}
-
-/// Calls of the second step (the first may still prepare) of the workload named `want`.
-struct SecondStep {
-    want: &'static str,
+/// Operations and calls of the second pass.
+#[derive(Default)]
+struct SecondPass {
+    ops: u64,
     calls: Vec<String>,
 }
 
-impl Visitor for SecondStep {
-    fn visit<W: Workload>(&mut self) {
-        if W::INFO.name != self.want {
-            return;
-        }
+impl Then for SecondPass {
+    fn run<W: Workload>(&mut self, params: &Params) {
         let fs = Recorder::default();
-        W::prepare(&fs, &place()).unwrap();
-        let mut task = W::task(&fs, &place()).unwrap();
-        assert_eq!(W::step(&fs, &mut task), Ok(1));
-        fs.take();
-        assert_eq!(W::step(&fs, &mut task), Ok(1));
+        let mut task = warm::<W>(&fs, params);
+        self.ops = W::step(&fs, &mut task).unwrap();
         self.calls = fs.take();
     }
 }
 
 #[test]
 fn an_operation_is_the_calls_it_says() {
-    let table: &[(&str, &[&str])] = &[
-        ("open_close", &["open /d/f7 RDWR", "close "]),
-        ("openbench", &["open /d/f7 WRONLY|CREAT", "write 4", "close "]),
-        ("file_ops", &["open f7 RDWR", "close "]),
-        ("truncate_by_byte", &["ftruncate 4094"]),
-        ("creat_close", &["open /d/f7 WRONLY|CREAT|TRUNC", "close "]),
-        ("fd_read", &["lseek 0", "read 4096"]),
-        ("fstat", &["fstat "]),
-        ("stat_shared", &["stat /d/shared"]),
-        ("open_shared", &["open /d/shared RDWR", "close "]),
-        ("unlink_open", &["open /d/f7 RDWR|CREAT", "unlink /d/f7", "close "]),
-    ];
-    for (want, calls) in table {
-        let mut visitor = SecondStep { want, calls: Vec::new() };
-        visit_all(&mut visitor);
-        assert_eq!(visitor.calls, *calls, "{want}");
+    for (want, ops, calls) in TABLE {
+        let pass = with(want, SecondPass::default());
+        assert_eq!(
+            (pass.ops, &*pass.calls),
+            (*ops, &*calls.iter().map(|c| (*c).to_owned()).collect::<Vec<_>>()),
+            "{want}"
+        );
     }
-    assert_eq!(table.len(), ALL.len(), "a workload without a line in this table");
+    let told: HashSet<&str> =
+        TABLE.iter().map(|(name, ..)| find(name).unwrap().info().name).collect();
+    let without: Vec<&str> =
+        ALL.iter().map(|info| info.name).filter(|n| !told.contains(n)).collect();
+    assert!(without.is_empty(), "without a line in the table: {without:?}");
 }
 
 #[test]
 fn the_extension_of_an_empty_file_is_not_counted() {
     let fs = Recorder::default();
-    let mut task = crate::TruncateByByte::task(&fs, &place()).unwrap();
+    let mut task = crate::TruncateByByte::task(&fs, &place(Params::new(&[]))).unwrap();
     let counted: u64 =
         (0..4097).map(|_| crate::TruncateByByte::step(&fs, &mut task).unwrap()).sum();
     assert_eq!(counted, 4097);
@@ -155,23 +96,23 @@ fn the_extension_of_an_empty_file_is_not_counted() {
     assert_eq!(calls.last().unwrap(), "ftruncate 4095");
 }
 
-/// Fails each call of a step in turn: the step must fail with that call.
+/// Fails each call of a pass in turn: the pass must fail with that call.
 struct EveryFailure;
 
 impl Visitor for EveryFailure {
     fn visit<W: Workload>(&mut self) {
         let fs = Recorder::default();
-        W::prepare(&fs, &place()).unwrap();
-        let mut task = W::task(&fs, &place()).unwrap();
+        let params = Params::new(W::INFO.params);
+        let mut task = warm::<W>(&fs, &params);
         W::step(&fs, &mut task).unwrap();
-        fs.take();
-        W::step(&fs, &mut task).unwrap();
-        let step = fs.take();
-        for (n, call) in step.iter().enumerate() {
-            fs.fail_at.set(Some(n));
+        let calls = fs.take();
+        for (n, call) in calls.iter().enumerate() {
+            let mut task = warm::<W>(&fs, &params);
+            fs.fail_at(Some(n));
             let failure = W::step(&fs, &mut task).expect_err("a failed call was counted");
-            assert_eq!(failure.call.name(), call.split(' ').next().unwrap(), "{}", W::INFO.name);
-            fs.fail_at.set(None);
+            let call = call.split(' ').next().unwrap();
+            assert_eq!(failure.call.name(), call, "{}", W::INFO.name);
+            fs.fail_at(None);
             fs.take();
         }
     }
@@ -183,16 +124,80 @@ fn nothing_that_failed_is_counted() {
     assert!(expect_len(Call::Write, 0, 1).is_err());
 }
 
+/// Whether the background does something, exactly where it is announced.
+struct Backgrounds;
+
+impl Visitor for Backgrounds {
+    fn visit<W: Workload>(&mut self) {
+        let fs = Recorder::default();
+        let mut task = warm::<W>(&fs, &Params::new(W::INFO.params));
+        W::background(&fs, &mut task).unwrap();
+        assert_eq!(!fs.take().is_empty(), W::INFO.background, "{}", W::INFO.name);
+    }
+}
+
+#[test]
+fn a_background_works_exactly_where_it_is_announced() {
+    visit_all(&mut Backgrounds);
+}
+
+/// How many passes until what was made is used up, and whether it is made again.
+struct UsedUp;
+
+impl Visitor for UsedUp {
+    fn visit<W: Workload>(&mut self) {
+        let fs = Recorder::default();
+        let mut task = warm::<W>(&fs, &Params::new(W::INFO.params));
+        let demand = (W::INFO.demand)(&Params::new(W::INFO.params));
+        // What is used up are files or pages.
+        let most = demand.inodes.max(demand.bytes / 4096) + 1;
+        let until_used_up = |task: &mut W::Task| {
+            (1..=most).find(|_| match W::step(&fs, task) {
+                Ok(_) => false,
+                Err(Failure { cause: vfs_api::Cause::UsedUp, .. }) => true,
+                Err(failure) => panic!("{}: {failure}", W::INFO.name),
+            })
+        };
+        let Some(first) = until_used_up(&mut task) else { return };
+        assert_eq!(until_used_up(&mut task), Some(1), "{}: it stays used up", W::INFO.name);
+        W::renew(&fs, &mut task).unwrap();
+        // The first time one pass was done before.
+        assert_eq!(until_used_up(&mut task), Some(first + 1), "{}", W::INFO.name);
+    }
+}
+
+#[test]
+fn what_a_slice_uses_up_is_made_again_and_bounded() {
+    visit_all(&mut UsedUp);
+}
+
 #[test]
 fn names_and_aliases_are_unique_and_found() {
     let mut seen = HashSet::new();
     for info in ALL {
         for name in std::iter::once(&info.name).chain(info.aliases) {
             assert!(seen.insert(*name), "{name} twice");
-            assert_eq!(find(name).unwrap().name, info.name);
+            assert_eq!(find(name).unwrap().info().name, info.name);
         }
         assert!(!info.modes.is_empty());
+        let origins = info.suites.iter().filter(|suite| suite.is_origin()).count();
+        assert!(origins > 0, "{} stands under no origin", info.name);
     }
     assert_eq!(ALL[0].name, "open_close", "the first is the default");
-    assert!(find("opn_close").is_none());
+    for of in Suite::ALL {
+        assert!(suite(*of).next().is_some(), "nothing in {}", of.name());
+    }
+}
+
+#[test]
+fn what_cannot_be_found_is_explained() {
+    let error = find("opn_close").unwrap_err();
+    assert!(matches!(error, NoWorkload::Name(_)));
+    let near = find("open_clos").unwrap_err().to_string();
+    assert!(near.contains("open_close"), "{near}");
+    let error = find("open_close:depth=3").unwrap_err().to_string();
+    assert_eq!(error, "open_close: it takes no parameters");
+    assert!(find("open_close:").is_err());
+    assert!(find("").is_err());
+    assert!(find("wis:open1:a=1").unwrap_err().to_string().starts_with("open_close: "));
 }

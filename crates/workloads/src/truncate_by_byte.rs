@@ -12,7 +12,7 @@
 
 use crate::common::{BOTH, create, fill};
 use std::ffi::{CStr, CString};
-use vfs_api::{Capability, Demand, Failure, Fd, FileSystem, Info, Place, Workload};
+use vfs_api::{Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Place, Shared, Suite, Workload};
 
 /// See the module's header.
 pub struct TruncateByByte;
@@ -32,10 +32,15 @@ impl Workload for TruncateByByte {
         aliases: &[],
         summary: "ftruncate own file down by one byte",
         origin: "mail 002 (ext4 orphan list, 2014): Jan Kara's stress test",
+        calls: Calls::Length,
+        shared: Shared::FileSystem,
+        suites: &[Suite::Mails, Suite::Quick],
+        params: &[],
         modes: BOTH,
         operation: "one ftruncate that shortens the file by one byte",
         needs: &[Capability::Create, Capability::Write, Capability::Truncate],
-        demand: Demand { fds: 1, inodes: 1, bytes: LEN as u64 },
+        background: false,
+        demand: |_| Demand::one_file(LEN as u64),
     };
     type Task = Task;
 

@@ -9,7 +9,7 @@
 
 use crate::common::{BOTH, create};
 use std::ffi::{CStr, CString};
-use vfs_api::{Capability, Demand, Failure, FileSystem, Info, Place, Workload};
+use vfs_api::{Calls, Capability, Demand, Failure, FileSystem, Info, Place, Shared, Suite, Workload};
 
 /// See the module's header.
 pub struct UnlinkOpen;
@@ -20,10 +20,15 @@ impl Workload for UnlinkOpen {
         aliases: &[],
         summary: "create own file, unlink it while open, close",
         origin: "mail 002 (ext4 orphan list, 2014)",
+        calls: Calls::Create,
+        shared: Shared::Directory,
+        suites: &[Suite::Mails, Suite::Metadata],
+        params: &[],
         modes: BOTH,
         operation: "one create, one unlink and one close: one orphan added and removed",
         needs: &[Capability::Create],
-        demand: Demand { fds: 1, inodes: 1, bytes: 0 },
+        background: false,
+        demand: |_| Demand::one_file(0),
     };
     type Task = CString;
 

@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn only_locks_in_the_range_of_names_keep_their_address() {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: needs root");
+            eprintln!("SKIPPED: kernel locks: needs root");
             return;
         }
         let dir = tempfile::tempdir().expect("a directory");

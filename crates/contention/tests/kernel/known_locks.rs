@@ -198,9 +198,14 @@ fn ext4_on_loop(work: &Path) -> Option<std::path::PathBuf> {
     std::fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("make the image");
     let run = |program: &str, arguments: &[&std::ffi::OsStr]| {
         let output = Command::new(program).args(arguments).output();
-        let output = output.inspect_err(|error| eprintln!("skipped: {program}: {error}")).ok()?;
+        let output = output
+            .inspect_err(|error| eprintln!("SKIPPED: kernel locks: {program}: {error}"))
+            .ok()?;
         if !output.status.success() {
-            eprintln!("skipped: {program}: {}", String::from_utf8_lossy(&output.stderr));
+            eprintln!(
+                "SKIPPED: kernel locks: {program}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
         output.status.success().then_some(())
     };

@@ -32,7 +32,10 @@ impl Load {
     pub(crate) fn start(work: Work, dir: &Path) -> Option<Load> {
         let cpus = usable_cpus();
         let &[first, second, ..] = cpus.as_slice() else {
-            eprintln!("skipped: contention needs 2 CPUs, and this process may use {}", cpus.len());
+            eprintln!(
+                "SKIPPED: kernel locks: contention needs 2 CPUs, and this process may use {}",
+                cpus.len()
+            );
             return None;
         };
         let path = |name: String| CString::new(dir.join(name).as_os_str().as_bytes()).unwrap();
@@ -147,7 +150,7 @@ pub(crate) fn is_root() -> bool {
     // SAFETY: a system call without arguments.
     let root = unsafe { libc::geteuid() } == 0;
     if !root {
-        eprintln!("skipped: needs root");
+        eprintln!("SKIPPED: kernel locks: needs root");
     }
     root
 }
@@ -155,7 +158,8 @@ pub(crate) fn is_root() -> bool {
 /// A directory in memory.
 pub(crate) fn memory_dir() -> Option<tempfile::TempDir> {
     let dir = tempfile::Builder::new().prefix("vfscale-contention-").tempdir_in("/dev/shm");
-    dir.inspect_err(|error| eprintln!("skipped: no directory on /dev/shm: {error}")).ok()
+    dir.inspect_err(|error| eprintln!("SKIPPED: kernel locks: no directory on /dev/shm: {error}"))
+        .ok()
 }
 
 /// Runs `body` in a thread whose mounts nobody else sees and which go with it.

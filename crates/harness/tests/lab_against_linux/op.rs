@@ -33,17 +33,24 @@ pub(crate) enum Op {
     Close(i32),
     Read(i32, usize),
     Write(i32, usize, u8),
+    Pread(i32, usize, u64),
+    Pwrite(i32, usize, u8, u64),
     Seek(i32, u64),
     Ftruncate(i32, u64),
+    Fallocate(i32, u64, u64),
     Fstat(i32),
     Stat(Name),
+    Statx(Name),
     Unlink(Name),
     Dup(i32),
+    DupFrom(i32, i32),
     Link(Name, Name),
     Rename(Name, Name),
     Mkdir(Name),
     Rmdir(Name),
     Chdir(Name),
+    Chmod(Name),
+    Touch(Name),
     Bind(Name, Name),
     RemountMount(Name, bool),
     RemountSuper(Name, bool),
@@ -116,6 +123,9 @@ fn op() -> impl Strategy<Value = Op> {
     let len = || select(vec![0, 1, 3, 100, 4096, 5000]);
     let at =
         || select(vec![0, 1, 2, 50, 4096, 6000, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX]);
+    // The end is within the largest file of either, or beyond that of both.
+    let from = || select(vec![0, 1, 50, 4096, 6000, i64::MAX as u64, i64::MAX as u64 + 1]);
+    let room = || select(vec![0, 1, 50, 4096, 6000, i64::MAX as u64 + 1, u64::MAX]);
     let small = || select(vec![0, 0, 1, 2, 50, 4096, 6000, i64::MAX as u64 + 1]);
     prop_oneof![
         20 => (name(), flags()).prop_map(|(name, flags)| Op::Open(name, flags)),
@@ -123,6 +133,15 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (fd(), len()).prop_map(|(fd, len)| Op::Read(fd, len)),
         7 => (fd(), len(), b'a'..=b'z').prop_map(|(fd, len, byte)| Op::Write(fd, len, byte)),
         4 => (fd(), at()).prop_map(|(fd, at)| Op::Seek(fd, at)),
+        4 => (fd(), len(), at()).prop_map(|(fd, len, at)| Op::Pread(fd, len, at)),
+        5 => (fd(), len(), b'a'..=b'z', at())
+            .prop_map(|(fd, len, byte, at)| Op::Pwrite(fd, len, byte, at)),
+        4 => (fd(), from(), room()).prop_map(|(fd, at, len)| Op::Fallocate(fd, at, len)),
+        4 => (fd(), prop_oneof![4 => 0..FDS as i32 + 1, 1 => Just(i32::MAX)])
+            .prop_map(|(fd, least)| Op::DupFrom(fd, least)),
+        2 => name().prop_map(Op::Statx),
+        4 => name().prop_map(Op::Chmod),
+        4 => name().prop_map(Op::Touch),
         4 => (fd(), small()).prop_map(|(fd, len)| Op::Ftruncate(fd, len)),
         2 => fd().prop_map(Op::Fstat),
         5 => name().prop_map(Op::Stat),
@@ -176,7 +195,7 @@ fn said<T>(result: Result<T, Failure>, say: impl FnOnce(T) -> String) -> String 
         Ok(value) => say(value),
         Err(failure) => match failure.cause {
             vfs_api::Cause::Errno(errno) => errno_name(errno).into(),
-            vfs_api::Cause::Short => "short".into(),
+            other => format!("{other:?}"),
         },
     }
 }
@@ -273,6 +292,21 @@ impl Op {
             Op::Write(fd, len, byte) => {
                 said(fs.write(Fd(*fd), &vec![*byte; *len]), |done| done.to_string())
             }
+            Op::Pread(fd, len, at) => {
+                let mut buf = vec![0; *len];
+                let result = fs.pread(Fd(*fd), &mut buf, *at);
+                said(result, |got| bytes(&buf[..got]))
+            }
+            Op::Pwrite(fd, len, byte, at) => {
+                said(fs.pwrite(Fd(*fd), &vec![*byte; *len], *at), |done| done.to_string())
+            }
+            Op::Fallocate(fd, at, len) => said(fs.fallocate(Fd(*fd), *at, *len), ok),
+            Op::Statx(name) => said(fs.statx(&name.c()), |_| "there".into()),
+            Op::DupFrom(fd, least) => {
+                said(fs.dup_from(Fd(*fd), *least), |fd| format!("fd {}", fd.0))
+            }
+            Op::Chmod(name) => said(fs.chmod(&name.c(), Mode::from(0o755)), ok),
+            Op::Touch(name) => said(fs.touch(&name.c()), ok),
             Op::Seek(fd, at) => said(fs.seek(Fd(*fd), *at), |at| at.to_string()),
             Op::Ftruncate(fd, len) => said(fs.ftruncate(Fd(*fd), *len), ok),
             Op::Fstat(fd) => stat_of(fs, *fd),

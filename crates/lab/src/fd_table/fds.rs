@@ -82,18 +82,21 @@ impl<P: Platform> Fds<P> {
         self.size
     }
 
-    /// Claims the lowest free descriptor.
-    pub(super) fn claim(&mut self) -> Search {
-        let fd = self.first_free(self.next_fd).unwrap_or(self.size);
+    /// Claims the lowest free descriptor from `least` on.
+    pub(super) fn claim(&mut self, least: usize) -> Search {
+        let start = self.next_fd.max(least);
+        let fd = self.first_free(start).unwrap_or(self.size.max(start));
         if fd < self.size {
             let word = set::<P>(&self.bits.open, fd, true);
             if let (Some(full), u64::MAX) = (&self.bits.full, word) {
                 set::<P>(full, fd / BITS, true);
             }
-            self.next_fd = fd + 1;
+            if least <= self.next_fd {
+                self.next_fd = fd + 1;
+            }
             Search::Claimed(fd)
-        } else if self.size < self.limit {
-            Search::Grow((self.size * 2).min(self.limit))
+        } else if self.size < self.limit && fd < self.limit {
+            Search::Grow((self.size * 2).max((fd + 1).next_power_of_two()).min(self.limit))
         } else {
             Search::Limit
         }
@@ -163,18 +166,25 @@ mod tests {
         for _ in 0..20_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let pick = (random >> 33) as usize;
+            // Mostly the lowest of all, sometimes from some number on.
+            let least = if pick % 5 == 0 { pick / 80 % limit } else { 0 };
             if pick % 16 < 9 {
                 let found = loop {
-                    match fds.claim() {
+                    match fds.claim(least) {
                         Search::Grow(size) => {
-                            assert_eq!(size, (fds.size() * 2).min(limit));
+                            assert!(size > fds.size() && size <= limit, "{size} of {limit}");
+                            if least < fds.size() {
+                                assert_eq!(size, (fds.size() * 2).min(limit));
+                            }
                             drop(fds.grow(size, Bits::new(size, two_levels)));
                         }
                         Search::Claimed(fd) => break Some(fd),
                         Search::Limit => break None,
                     }
                 };
-                assert_eq!(found, free.pop_first());
+                let lowest = free.range(least..).next().copied();
+                assert_eq!(found, lowest);
+                lowest.inspect(|fd| assert!(free.remove(fd)));
             } else {
                 let fd = pick / 16 % limit;
                 if fd < fds.size() && free.insert(fd) {
@@ -185,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn lowest_first() {
+    fn lowest_first_from_any_number_on() {
         for two_levels in [false, true] {
             for (first, limit) in [(1, 1), (1, 70), (32, 1000), (64, 5000), (64, 64), (64, 10)] {
                 check(first, limit, two_levels);
@@ -196,7 +206,7 @@ mod tests {
     #[test]
     fn a_limit_of_zero() {
         for two_levels in [false, true] {
-            assert_eq!(Fds::<Real>::new(64, 0, two_levels).claim(), Search::Limit);
+            assert_eq!(Fds::<Real>::new(64, 0, two_levels).claim(0), Search::Limit);
         }
     }
 }

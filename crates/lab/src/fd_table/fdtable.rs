@@ -96,14 +96,15 @@ impl<P: Platform> FilesStruct<P> {
         self.written.0.with(|fds| f(self.table(), fds))
     }
 
-    /// Claims the lowest free descriptor. `copy` fills the slots of a larger table from those of the current one.
+    /// Claims the lowest free descriptor from `least` on. `copy` fills the slots of a larger table from those of the current one.
     pub(super) fn reserve(
         &self,
         cx: Cx<'_, P>,
+        least: usize,
         copy: impl Fn(&Fdtable<P>, &Fdtable<P>),
     ) -> Result<i32, Errno> {
         loop {
-            match self.with_lock(|_, fds| fds.claim()) {
+            match self.with_lock(|_, fds| fds.claim(least)) {
                 Search::Claimed(fd) => return Ok(fd as i32),
                 Search::Grow(size) => self.grow(cx, size, &copy),
                 Search::Limit => return Err(Errno::MFILE),

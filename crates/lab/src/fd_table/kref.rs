@@ -131,9 +131,9 @@ impl<P: Platform, const NOT_ZERO: bool, const PUBLISH: bool> Table<P>
 impl<P: Platform, const NOT_ZERO: bool, const PUBLISH: bool> FdTable<P>
     for KrefTable<P, NOT_ZERO, PUBLISH>
 {
-    fn reserve(&self, cx: Cx<'_, P>) -> Result<i32, Errno> {
+    fn reserve_from(&self, cx: Cx<'_, P>, least: usize) -> Result<i32, Errno> {
         loop {
-            match self.locked.with(|locked| locked.fds.claim()) {
+            match self.locked.with(|locked| locked.fds.claim(least)) {
                 Search::Claimed(fd) => return Ok(fd as i32),
                 Search::Grow(size) => self.grow(cx, size),
                 Search::Limit => return Err(Errno::MFILE),

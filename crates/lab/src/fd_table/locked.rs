@@ -82,9 +82,9 @@ impl<P: Platform, L: FileLock<P>> Table<P> for LockedTable<P, L> {
 }
 
 impl<P: Platform, L: FileLock<P>> FdTable<P> for LockedTable<P, L> {
-    fn reserve(&self, _cx: Cx<'_, P>) -> Result<i32, Errno> {
+    fn reserve_from(&self, _cx: Cx<'_, P>, least: usize) -> Result<i32, Errno> {
         loop {
-            match self.write(|locked| locked.fds.claim()) {
+            match self.write(|locked| locked.fds.claim(least)) {
                 Search::Claimed(fd) => return Ok(fd as i32),
                 Search::Grow(size) => self.grow(size),
                 Search::Limit => return Err(Errno::MFILE),

@@ -38,7 +38,15 @@ pub trait FdTable<P: Platform>: Send + Sync {
     ///
     /// # Errors
     /// EMFILE if the limit is reached.
-    fn reserve(&self, cx: Cx<'_, P>) -> Result<i32, Errno>;
+    fn reserve(&self, cx: Cx<'_, P>) -> Result<i32, Errno> {
+        self.reserve_from(cx, 0)
+    }
+
+    /// Claims the lowest free descriptor from `least` on (F_DUPFD), which is below the limit.
+    ///
+    /// # Errors
+    /// EMFILE if there is none.
+    fn reserve_from(&self, cx: Cx<'_, P>, least: usize) -> Result<i32, Errno>;
 
     /// Gives a claimed descriptor back (put_unused_fd).
     fn unreserve(&self, cx: Cx<'_, P>, fd: i32);

@@ -76,8 +76,8 @@ impl<P: Platform> Table<P> for RcuTable<P> {
 }
 
 impl<P: Platform> FdTable<P> for RcuTable<P> {
-    fn reserve(&self, cx: Cx<'_, P>) -> Result<i32, Errno> {
-        self.0.reserve(cx, copy::<P>)
+    fn reserve_from(&self, cx: Cx<'_, P>, least: usize) -> Result<i32, Errno> {
+        self.0.reserve(cx, least, copy::<P>)
     }
 
     fn unreserve(&self, _cx: Cx<'_, P>, fd: i32) {

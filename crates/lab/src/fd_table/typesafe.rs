@@ -188,8 +188,8 @@ fn move_slots<P: Platform, const CHECKS: u8>(from: &Fdtable<P>, to: &Fdtable<P>)
 }
 
 impl<P: Platform, const CHECKS: u8> FdTable<P> for TypesafeTable<P, CHECKS> {
-    fn reserve(&self, cx: Cx<'_, P>) -> Result<i32, Errno> {
-        self.files.reserve(cx, move_slots::<P, CHECKS>)
+    fn reserve_from(&self, cx: Cx<'_, P>, least: usize) -> Result<i32, Errno> {
+        self.files.reserve(cx, least, move_slots::<P, CHECKS>)
     }
 
     fn unreserve(&self, _cx: Cx<'_, P>, fd: i32) {

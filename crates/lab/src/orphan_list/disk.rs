@@ -28,10 +28,13 @@ use crate::design::Env;
 use machine::sync::SpinLock;
 use machine::{Cx, POwned, Plain, Platform, Word};
 use std::cell::RefCell;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Inodes of 256 bytes in a block of 4 KiB.
 const INODES_PER_BLOCK: u32 = 16;
+/// Up to so many inodes, the whole table is made at once. (Loom does not know how a later block gets to the other threads.)
+const MADE_AT_ONCE: u32 = 1 << 14;
 /// Entries of the orphan file on a line.
 const ENTRIES_PER_LINE: usize = 16;
 
@@ -70,6 +73,20 @@ struct TableBlock<P: Platform> {
     buffer: Buffer<P>,
     /// Under i_raw_lock, which is the in-memory inode's in the kernel.
     inodes: Vec<POwned<P, SpinLock<P, RawInode>>>,
+}
+
+impl<P: Platform> TableBlock<P> {
+    fn new(env: &Env, at: usize, count: usize) -> Self {
+        let raw = |_| {
+            let raw = POwned::new(SpinLock::new(env.spin, "i_raw_lock", RawInode::default()));
+            P::name(&*raw, "ext4_inode");
+            raw
+        };
+        TableBlock {
+            buffer: Buffer::new(env, Block::InodeTable(at)),
+            inodes: (0..count).map(raw).collect(),
+        }
+    }
 }
 
 /// A block of the orphan file.
@@ -112,39 +129,50 @@ pub struct Disk<P: Platform> {
     super_buffer: Buffer<P>,
     /// s_last_orphan in the super block's buffer. Under the lock of the on-disk list, within a handle.
     last_orphan: POwned<P, P::Cell<u32>>,
-    table: Vec<TableBlock<P>>,
+    /// Of a large table blocks are made when they are first used: of thousands of CPUs' shares of inodes, most never are.
+    table: Vec<OnceLock<TableBlock<P>>>,
+    env: Env,
+    inodes: u32,
     orphan_file: Vec<OrphanBlock<P>>,
     durable: SpinLock<P, DiskImage>,
 }
 
 impl<P: Platform> Disk<P> {
     pub(super) fn new(env: &Env, geometry: Geometry) -> Self {
-        let count = |at: u32| INODES_PER_BLOCK.min(geometry.inodes - at * INODES_PER_BLOCK);
-        let raw = |_| {
-            let raw = POwned::new(SpinLock::new(env.spin, "i_raw_lock", RawInode::default()));
-            P::name(&*raw, "ext4_inode");
-            raw
-        };
         let last_orphan = POwned::new(P::Cell::new(0));
         P::name(&*last_orphan, "ext4_super_block.s_last_orphan");
-        let table = (0..geometry.inodes.div_ceil(INODES_PER_BLOCK)).map(|at| TableBlock {
-            buffer: Buffer::new(env, Block::InodeTable(at as usize)),
-            inodes: (0..count(at)).map(raw).collect(),
-        });
+        let table = (0..geometry.inodes.div_ceil(INODES_PER_BLOCK)).map(|_| OnceLock::new());
         let blocks = 0..geometry.orphan_blocks;
         let durable = DiskImage {
             last_orphan: 0,
             inodes: vec![RawInode::default(); geometry.inodes as usize],
             orphan_file: vec![vec![0; geometry.entries]; geometry.orphan_blocks],
         };
-        Disk {
+        let disk = Disk {
             journal: Journal::new(env, geometry.journal),
             super_buffer: Buffer::new(env, Block::Super),
             last_orphan,
             table: table.collect(),
+            env: *env,
+            inodes: geometry.inodes,
             orphan_file: blocks.map(|at| OrphanBlock::new(env, at, geometry.entries)).collect(),
             durable: SpinLock::new(env.spin, "queue_lock", durable),
+        };
+        if geometry.inodes <= MADE_AT_ONCE {
+            (0..disk.table.len()).for_each(|at| {
+                disk.table_block(at);
+            });
         }
+        disk
+    }
+
+    fn table_block(&self, at: usize) -> &TableBlock<P> {
+        let make = || {
+            let first = at as u32 * INODES_PER_BLOCK;
+            let count = INODES_PER_BLOCK.min(self.inodes - first) as usize;
+            TableBlock::new(&self.env, at, count)
+        };
+        self.table[at].get_or_init(make)
     }
 
     /// Begins a handle in the running transaction (jbd2_journal_start); commits that one first if it is full. May sleep. The
@@ -181,7 +209,7 @@ impl<P: Platform> Disk<P> {
                     Block::InodeTable(at) => {
                         let first = at * INODES_PER_BLOCK as usize;
                         for (to, raw) in
-                            durable.inodes[first..].iter_mut().zip(&self.table[at].inodes)
+                            durable.inodes[first..].iter_mut().zip(&self.table_block(at).inodes)
                         {
                             *to = raw.with(|raw| *raw);
                         }
@@ -275,7 +303,7 @@ impl<'a, P: Platform> Handle<'a, P> {
     pub(super) fn reserve_inode_write(&self, ino: u32) -> InodeAccess<'a, P> {
         let at = ino.checked_sub(1).expect("inode numbers begin at 1");
         let (block, at) = (at / INODES_PER_BLOCK, at % INODES_PER_BLOCK);
-        let block = &self.disk.table[block as usize];
+        let block = self.disk.table_block(block as usize);
         let raw = &*block.inodes[at as usize];
         block.buffer.get_write_access(&self.disk.journal, &self.ticket.borrow());
         InodeAccess { block, raw }

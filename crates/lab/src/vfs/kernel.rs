@@ -90,6 +90,16 @@ pub struct Leftover {
 impl<P: Platform> Kernel<P> {
     /// A kernel of that era with `cpus` CPUs, and an empty file system at `/`.
     pub fn new(era: &Era, cpus: usize) -> Self {
+        Self::with_inodes(era, cpus, |_| Self::default_inodes(cpus))
+    }
+
+    /// For how many inodes made on one CPU there is room where nothing else is said.
+    pub fn default_inodes(cpus: usize) -> u32 {
+        (INODES / cpus.max(1) as u32).max(INODES_PER_CPU)
+    }
+
+    /// The same with room for so many inodes that are made on a CPU.
+    pub fn with_inodes(era: &Era, cpus: usize, inodes: impl Fn(Cpu) -> u32) -> Self {
         let env = Env { cpus, spin: era.spin };
         let parts = era.parts;
         let missing = "an era names designs that there are (a test checks it)";
@@ -101,13 +111,20 @@ impl<P: Platform> Kernel<P> {
             orphan_list::make(parts.orphan_list, &env).expect(missing);
         let mount_refs: Box<dyn MountRefDesign<P>> =
             mount_ref::make(parts.mount_ref, &env).expect(missing);
-        let share = (INODES / cpus.max(1) as u32).max(INODES_PER_CPU);
-        let inodes = share * cpus as u32;
+        // Numbers begin at 1.
+        let mut next = 1;
+        let shares: Vec<(u32, u32)> = (0..cpus)
+            .map(|cpu| {
+                let first = next;
+                next += inodes(Cpu(cpu));
+                (first, next)
+            })
+            .collect();
         let sb = SuperBlock {
             id: 0,
             files: files.sb(),
             writers: writers.sb(),
-            orphans: orphans.sb(inodes),
+            orphans: orphans.sb(next - 1),
             remove_count: P::U64::new(0),
         };
         let kernel = Kernel {
@@ -122,8 +139,8 @@ impl<P: Platform> Kernel<P> {
             namespace: Mutex::new(MutexKind::Sleeping, "namespace_sem"),
             sb: POwned::new(sb),
             numbers: PerCpu::new(cpus, |cpu| {
-                let first = cpu.0 as u32 * share + 1;
-                P::Cell::new(Numbers { free: Vec::new(), next: first, end: first + share })
+                let (next, end) = shares[cpu.0];
+                P::Cell::new(Numbers { free: Vec::new(), next, end })
             }),
             nr_inodes: PerCpu::new(cpus, |_| P::U64::new(0)),
             mounts: P::Cell::new(Vec::new()),

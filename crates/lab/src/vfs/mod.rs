@@ -6,11 +6,13 @@
 //! unrelated ones the lower inode number first; then files); the orphan locks; the spinlocks of the parts, which do not nest
 //! in each other except as their headers say.
 
+mod attributes;
 mod inode;
 mod kernel;
 mod mounts;
 mod names;
 mod open;
+mod positioned;
 mod process;
 mod tree;
 

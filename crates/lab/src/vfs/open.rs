@@ -8,22 +8,30 @@ use std::sync::atomic::Ordering::Relaxed;
 use vfs_api::{Errno, OFlags, Stat};
 
 /// Longest file of this file system. Its data is kept in memory; s_maxbytes says EFBIG beyond.
-const MAX_BYTES: u64 = 1 << 32;
+pub(super) const MAX_BYTES: u64 = 1 << 32;
 
 /// Whether the flags ask for writing.
-fn writes(flags: OFlags) -> bool {
+pub(super) fn writes(flags: OFlags) -> bool {
     let access = flags & OFlags::RWMODE;
     access == OFlags::WRONLY || access == OFlags::RDWR
 }
 
-fn reads(flags: OFlags) -> bool {
+pub(super) fn reads(flags: OFlags) -> bool {
     let access = flags & OFlags::RWMODE;
     access == OFlags::RDONLY || access == OFlags::RDWR
 }
 
 /// What rw_verify_area refuses: offsets must not reach beyond the largest number.
-fn verify_area(at: u64, len: usize) -> Result<(), Errno> {
+pub(super) fn verify_area(at: u64, len: usize) -> Result<(), Errno> {
     at.checked_add(len as u64).filter(|end| *end <= i64::MAX as u64).map(|_| ()).ok_or(Errno::INVAL)
+}
+
+/// What a write came to.
+pub(super) struct Written {
+    /// Bytes written.
+    pub(super) bytes: usize,
+    /// Where the offset of the descriptor goes, if it moves.
+    pub(super) end: Option<u64>,
 }
 
 /// The next descriptor position of a file that only its reader or writer moves at a time (f_pos; two threads that use one
@@ -147,12 +155,34 @@ impl<P: Platform> Task<P> {
     /// # Errors
     /// EBADF, EMFILE.
     pub fn dup(&self, fd: i32) -> Result<i32, Errno> {
+        self.dup_to(fd, |cx| self.fds().reserve(cx))
+    }
+
+    /// fcntl(2) with F_DUPFD: the lowest free descriptor from `least` on.
+    ///
+    /// # Errors
+    /// EBADF, EMFILE; EINVAL if no descriptor can be that high.
+    pub fn dup_from(&self, fd: i32, least: i32) -> Result<i32, Errno> {
+        self.dup_to(fd, |cx| {
+            let least = usize::try_from(least).map_err(|_| Errno::INVAL)?;
+            if least >= self.fd_limit() {
+                return Err(Errno::INVAL);
+            }
+            self.fds().reserve_from(cx, least)
+        })
+    }
+
+    fn dup_to(
+        &self,
+        fd: i32,
+        reserve: impl FnOnce(Cx<'_, P>) -> Result<i32, Errno>,
+    ) -> Result<i32, Errno> {
         self.call(|kernel, cx| {
             let file = self.with_file(kernel, cx, fd, |file, _| {
                 kernel.fds.get_again(file);
                 Ok(Raw::of(file))
             })?;
-            match self.fds().reserve(cx) {
+            match reserve(cx) {
                 Ok(new) => {
                     self.fds().install(cx, new, file);
                     Ok(new)
@@ -185,12 +215,7 @@ impl<P: Platform> Task<P> {
                 if inode.kind == Kind::Directory {
                     return Err(Errno::ISDIR);
                 }
-                let got = inode.data.with(|data| {
-                    let rest = data.get(at as usize..).unwrap_or_default();
-                    let got = rest.len().min(buf.len());
-                    buf[..got].copy_from_slice(&rest[..got]);
-                    got
-                });
+                let got = read_at(inode, at, buf);
                 file.pos.store(at + got as u64, Relaxed);
                 Ok(got)
             })
@@ -211,9 +236,13 @@ impl<P: Platform> Task<P> {
                 // SAFETY: the file holds its dentry, which holds its inode.
                 let inode = unsafe { body.inode.get() };
                 inode.lock.lock(cx);
-                let result = kernel.write_at(cx, file, body, inode, buf);
+                let result = kernel.write_at(cx, position(file), body, inode, buf);
                 inode.lock.unlock(cx);
-                result
+                let written = result?;
+                if let Some(end) = written.end {
+                    file.pos.store(end, Relaxed);
+                }
+                Ok(written.bytes)
             })
         })
     }
@@ -270,6 +299,16 @@ impl<P: Platform> Task<P> {
             self.with_file(kernel, cx, fd, |_, body| Ok(stat_of(unsafe { body.inode.get() })))
         })
     }
+}
+
+/// Copies what is there from an offset on.
+pub(super) fn read_at<P: Platform>(inode: &Inode<P>, at: u64, buf: &mut [u8]) -> usize {
+    inode.data.with(|data| {
+        let rest = data.get(at as usize..).unwrap_or_default();
+        let got = rest.len().min(buf.len());
+        buf[..got].copy_from_slice(&rest[..got]);
+        got
+    })
 }
 
 /// What stat answers of an inode.
@@ -383,21 +422,22 @@ impl<P: Platform> Kernel<P> {
         unsafe { path.mount.get() }.refs.put(cx);
     }
 
-    fn write_at(
+    /// Writes at an offset, or at the end where the file was opened so. Under the inode's lock.
+    pub(super) fn write_at(
         &self,
         cx: Cx<'_, P>,
-        file: &File<P>,
+        at: u64,
         body: FileBody<P>,
         inode: &Inode<P>,
         buf: &[u8],
-    ) -> Result<usize, Errno> {
+    ) -> Result<Written, Errno> {
         if buf.is_empty() {
             // Not even O_APPEND moves the offset.
-            return Ok(0);
+            return Ok(Written { bytes: 0, end: None });
         }
         let len = inode.data.with(|data| data.len() as u64);
         let append = body.flags.contains(OFlags::APPEND);
-        let at = if append { len } else { position(file) };
+        let at = if append { len } else { at };
         if at >= MAX_BYTES {
             return Err(Errno::FBIG);
         }
@@ -413,7 +453,6 @@ impl<P: Platform> Kernel<P> {
         if grown {
             self.record(cx, inode, end);
         }
-        file.pos.store(end, Relaxed);
-        Ok(room)
+        Ok(Written { bytes: room, end: Some(end) })
     }
 }

@@ -14,6 +14,8 @@ use vfs_api::Errno;
 /// What the tasks of a process share: fd table, root and working directory.
 struct Process<P: Platform> {
     fds: Box<dyn FdTable<P>>,
+    /// RLIMIT_NOFILE.
+    fd_limit: usize,
     fs: FsStruct<P>,
     /// Tasks that have not ended. Not on the path of any call, hence not of the platform.
     tasks: AtomicUsize,
@@ -42,6 +44,7 @@ impl<P: Platform> Task<P> {
         }
         let process = Process {
             fds: kernel.fds.table(fds, shared),
+            fd_limit: fds,
             fs: FsStruct::new(&kernel.env, root, root),
             tasks: AtomicUsize::new(1),
         };
@@ -66,6 +69,10 @@ impl<P: Platform> Task<P> {
 
     pub(super) fn fds(&self) -> &dyn FdTable<P> {
         &*self.process.fds
+    }
+
+    pub(super) fn fd_limit(&self) -> usize {
+        self.process.fd_limit
     }
 
     /// Runs a system call; its end is a quiescent state.

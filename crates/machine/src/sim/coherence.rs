@@ -197,7 +197,8 @@ impl Coherence {
         }
         self.transfers += 1;
         let count = &mut self.lines.counts[at];
-        count.transfers += 1;
+        // A run has 10 million accesses as a rule; more of one line than fit are not counted.
+        count.transfers = count.transfers.saturating_add(1);
         count.wait += done - now;
         done
     }

@@ -46,8 +46,8 @@ pub(super) struct Line {
 /// What is only counted.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LineCount {
-    pub(super) transfers: u64,
     pub(super) wait: u64,
+    pub(super) transfers: u32,
     /// The lock whose name was seen there, + 1.
     pub(super) lock: u32,
     /// Line address.

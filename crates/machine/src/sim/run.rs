@@ -253,7 +253,7 @@ impl Engine {
                     (at, LineUse { name: name.clone(), lines: 0, transfers: 0, wait_ns: 0 })
                 });
                 sum.lines += 1;
-                sum.transfers += count.transfers;
+                sum.transfers += u64::from(count.transfers);
                 sum.wait_ns += count.wait;
             }
         }

@@ -8,8 +8,9 @@ use std::ptr::null_mut;
 /// Address space of a stack; pages come when they are touched. Room for a panic with a backtrace in a debug build.
 const SIZE: usize = 256 << 10;
 const GUARD: usize = 4096;
-/// Tops that were all page-aligned would fight for the same sets of the host's caches.
-const COLOURS: usize = 48;
+/// Tops that were all page-aligned would fight for the same sets of the host's caches. Not more of them, or most tasks would need a
+/// second page.
+const COLOURS: usize = 16;
 /// Stacks of a slab.
 const SLAB: usize = 64;
 

@@ -8,8 +8,8 @@ use crate::platform::{Cpu, Plain, Platform};
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
-/// Objects in a block.
-const BLOCK: usize = 32;
+/// Objects in a block: few, for all of a block is constructed at once, on each of thousands of simulated CPUs.
+const BLOCK: usize = 4;
 
 struct Local<T> {
     free: Vec<NonNull<T>>,
