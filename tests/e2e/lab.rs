@@ -116,8 +116,6 @@ fn what_is_no_kernel_is_refused_with_what_there_is() {
         let stderr = run(&mut vfscale(&["run", "--on", target])).exits(2).stderr;
         assert!(stderr.contains(told), "{stderr}");
     }
-    let stderr = run(&mut vfscale(&["run", "--locks", "--on", "dir:."])).exits(4).stderr;
-    assert!(stderr.contains("lab:"), "{stderr}");
 }
 
 #[test]

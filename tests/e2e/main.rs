@@ -10,6 +10,7 @@ mod faults;
 mod janitor;
 mod lab;
 mod limits;
+mod locks;
 mod mounts;
 mod numbers;
 mod output;

@@ -96,6 +96,23 @@ fn enter_namespace() -> Result<(), String> {
     NAMESPACE.with(|namespace| namespace.get_or_init(enter).clone())
 }
 
+/// Takes every tracefs out of the sight of the test's thread and of what that starts. False, and the test is said to be skipped,
+/// where that cannot be done.
+pub(crate) fn leave_tracefs() -> bool {
+    let unmount = || {
+        enter_namespace()?;
+        let is_tracefs = |line: &&str| line.contains(" - tracefs ") || line.contains(" - debugfs ");
+        loop {
+            let mounts = fs::read_to_string("/proc/thread-self/mountinfo")
+                .map_err(|error| format!("cannot read the mounts: {error}"))?;
+            let Some(line) = mounts.lines().filter(is_tracefs).next_back() else { return Ok(()) };
+            let point = line.split(' ').nth(4).unwrap_or_default().to_owned();
+            run_tool(Command::new("umount").args(["--lazy", &point]))?;
+        }
+    };
+    unmount().inspect_err(|why: &String| skip(why)).is_ok()
+}
+
 /// Gives the test's thread a /mnt of its own with a tmpfs at /mnt/a and at /mnt/b, which the documents speak of. If it cannot be
 /// had, says that the test is skipped.
 pub(crate) fn mounts_of_the_documents() -> bool {
@@ -163,6 +180,13 @@ impl Mount {
             run_tool(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(point))
         };
         Mount::make(mount)
+    }
+
+    /// A tracefs. If it cannot be mounted, says that the test is skipped.
+    pub(crate) fn tracefs() -> Option<Mount> {
+        Mount::make(|_, point| {
+            run_tool(Command::new("mount").args(["-t", "tracefs", "tracefs"]).arg(point))
+        })
     }
 
     /// A directory, visible a second time, and read-only there. If it cannot be made, says that the test is skipped.
@@ -261,6 +285,9 @@ impl Unprivileged {
     pub(crate) fn vfscale(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         with_plain_environment(command.args(args));
+        // A home of the user's own: in root's it may not even look for a configuration.
+        let home = self.program.parent().expect("the program is in a directory");
+        command.env("HOME", home).env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
         // std leaves the supplementary groups too.
         command.uid(NOBODY).gid(NOBODY).current_dir("/");
         command

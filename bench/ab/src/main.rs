@@ -221,7 +221,7 @@ impl Bench {
             precision: None,
             rounds: usual.map(|(rounds, _)| rounds),
             sides,
-            locks: false,
+            locks: None,
             seed: u64::from(seed),
             began: Instant::now(),
         })?;

@@ -101,7 +101,7 @@ fn run(
         precision: None,
         rounds: Some(rounds),
         sides: harness::Sides::One,
-        locks: false,
+        locks: None,
         seed: 1,
         began: Instant::now(),
     })?;

@@ -54,7 +54,7 @@ fn main() -> anyhow::Result<()> {
         precision: None,
         rounds: Some(args.pairs * args.rounds),
         sides: harness::Sides::One,
-        locks: false,
+        locks: None,
         seed: 1,
         began: Instant::now(),
     };

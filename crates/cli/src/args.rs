@@ -1,6 +1,7 @@
 //! The command line: what may be typed, and what of it is refused.
 
 use crate::counts::Counts;
+use crate::locks::LocksArgs;
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use harness::Target;
@@ -73,9 +74,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
 
-    /// Count and time every lock and show who waited for which (lab: targets)
-    #[arg(long)]
-    pub(crate) locks: bool,
+    #[command(flatten)]
+    pub(crate) locks: LocksArgs,
 
     /// How to show the result
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
@@ -162,6 +162,9 @@ pub(crate) struct CompareArgs {
 
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
+
+    #[command(flatten)]
+    pub(crate) locks: LocksArgs,
 
     #[command(flatten)]
     pub(crate) verdict: VerdictArgs,

@@ -32,7 +32,7 @@ pub(crate) fn check(args: &CheckArgs, began: Instant) -> anyhow::Result<Exit> {
     let curves: Vec<CurveRequest> =
         stored.curves.iter().map(|curve| again(curve, args)).collect::<Result<_, _>>()?;
     let how = as_before(&args.measure, &stored);
-    let Some(Done { run, left }) = measure::measure(&how, curves, Sides::One, false, began)? else {
+    let Some(Done { run, left }) = measure::measure(&how, curves, Sides::One, None, began)? else {
         return Ok(Exit::Interrupted);
     };
     let bound = args.measure.precision.unwrap_or(compare::BOUND);

@@ -26,8 +26,9 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
             let side = |target| measure::curves(&workloads, std::slice::from_ref(target), &modes);
             // The second side in the same order as the first.
             let curves = [side(before)?, side(after)?].concat();
+            let locks = args.locks.wanted();
             let measured =
-                measure::measure(&args.measure, curves, Sides::Two { switch }, false, began)?;
+                measure::measure(&args.measure, curves, Sides::Two { switch }, locks, began)?;
             let Some(Done { run, left }) = measured else { return Ok(Exit::Interrupted) };
             let (before, after) = split(run);
             let question = Question {
@@ -45,6 +46,11 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
         Words::Stored { names, workloads } => {
             if args.save.is_some() {
                 return Err(Usage("--save: these runs are stored already".into()).into());
+            }
+            if args.locks.wanted().is_some() {
+                let what =
+                    "--locks: what is stored of the locks of these runs is shown in any case";
+                return Err(Usage(what.into()).into());
             }
             let [before, after] = names;
             let (before, after) =

@@ -13,6 +13,7 @@ mod export;
 mod history;
 mod import;
 mod list;
+mod locks;
 mod measure;
 mod output;
 mod power;

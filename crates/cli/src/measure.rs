@@ -7,7 +7,7 @@ use crate::progress::Bar;
 use anyhow::Context;
 use harness::machine::affinity;
 use harness::machine::topology::Pin;
-use harness::{CurveRequest, Interrupt, Measured, Plan, Request, Sides, Target};
+use harness::{CurveRequest, Interrupt, Locks, Measured, Plan, Request, Sides, Target};
 use results::Run;
 use std::time::{Instant, SystemTime};
 use vfs_api::{Selected, TaskMode};
@@ -28,7 +28,7 @@ pub(crate) fn measure(
     args: &MeasureArgs,
     curves: Vec<CurveRequest>,
     sides: Sides,
-    locks: bool,
+    locks: Option<Locks>,
     began: Instant,
 ) -> anyhow::Result<Option<Done>> {
     let request = request(args, curves, sides, locks, began)?;
@@ -71,7 +71,7 @@ fn request(
     args: &MeasureArgs,
     curves: Vec<CurveRequest>,
     sides: Sides,
-    locks: bool,
+    locks: Option<Locks>,
     began: Instant,
 ) -> anyhow::Result<Request> {
     let usable = affinity::usable().context("cannot read the CPU affinity")?.len();

@@ -14,7 +14,7 @@ pub(crate) fn power(args: &PowerArgs, began: Instant) -> anyhow::Result<Exit> {
     let mut curves = measure::curves(&workloads, &args.targets, &measure::modes(&args.measure))?;
     curves.extend(curves.clone());
     let sides = Sides::Two { switch: None };
-    let measured = measure::measure(&args.measure, curves, sides, false, began)?;
+    let measured = measure::measure(&args.measure, curves, sides, None, began)?;
     let Some(Done { run, left }) = measured else { return Ok(Exit::Interrupted) };
     let partial = run.plan.partial;
     let (before, after) = split(run);

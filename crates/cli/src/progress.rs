@@ -1,6 +1,6 @@
 //! How far a run is, on stderr, and only if that is a terminal.
 
-use harness::Progress;
+use harness::{Phase, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// The progress line of `reproduce`. Simulated points end on several threads, each of which draws; nothing draws by itself, for
@@ -35,16 +35,20 @@ pub(crate) struct Bar(ProgressBar);
 impl Bar {
     pub(crate) fn new() -> Bar {
         let bar = ProgressBar::new(1);
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} rounds");
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Bar(bar)
     }
 
     /// Takes note; indicatif limits how often it draws.
     pub(crate) fn show(&mut self, progress: Progress) {
-        self.0.set_message(if progress.warming_up { "warming up" } else { "measuring" });
-        self.0.set_length(u64::from(progress.rounds));
-        self.0.set_position(u64::from(progress.round));
+        self.0.set_message(match progress.phase {
+            Phase::WarmingUp => "warming up, rounds:",
+            Phase::Measuring => "measuring, rounds:",
+            Phase::Tracing => "looking for locks, task counts:",
+        });
+        self.0.set_length(u64::from(progress.of));
+        self.0.set_position(u64::from(progress.done));
     }
 
     pub(crate) fn clear(&mut self) {

@@ -11,9 +11,11 @@ use vfs_api::Selected;
 
 /// Plans, measures, shows.
 pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
+    args.locks.suffice_for(args.format)?;
     let destination = Output::new(args.output.as_deref())?;
     let mut keep = Runs::to_keep(&args.store, args.save.as_ref())?;
-    let measured = measure::measure(&args.measure, curves(args)?, Sides::One, args.locks, began)?;
+    let locks = args.locks.wanted();
+    let measured = measure::measure(&args.measure, curves(args)?, Sides::One, locks, began)?;
     let Some(Done { run, left }) = measured else { return Ok(Exit::Interrupted) };
     destination.write(|style| {
         (args.format.render)(&run, &report::Style { verbose: args.verbose, ..style })

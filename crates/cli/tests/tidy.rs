@@ -50,7 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("contention", &[]),
     ("machine", &["machine"]),
     ("lab", &["machine", "vfs-api"]),
-    ("harness", &["lab", "machine", "results", "vfs-api", "workloads", "stats"]),
+    ("harness", &["contention", "lab", "machine", "results", "vfs-api", "workloads", "stats"]),
     ("reproduce", &["harness", "machine", "results", "stats", "vfs-api", "workloads"]),
     ("overhead", &["harness", "results", "stats", "vfs-api", "workloads"]),
     ("bench-simulator", &["machine"]),

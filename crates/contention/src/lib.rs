@@ -10,7 +10,6 @@
 mod bpf;
 mod clock;
 mod error;
-pub mod flame;
 mod fold;
 mod lock_stat;
 mod pairing;
@@ -24,8 +23,6 @@ mod tasks;
 
 pub use error::Error;
 pub use perf::Tracefs;
-pub use report::{
-    Cost, KernelWait, LockKind, Report, Samples, Scheduling, WaitStack, folded, weighted_stacks,
-};
+pub use report::{Cost, KernelWait, LockKind, Report, Samples, Scheduling, WaitStack};
 pub use source::{Chosen, Kind, Options, Refused, Source, sources};
 pub use symbols::Symbols;

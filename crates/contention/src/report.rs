@@ -6,7 +6,6 @@ use crate::pairing::{MUTEX, PERCPU, READ, RT, SPIN, WRITE, Waits};
 use crate::symbols::Symbols;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fmt::Write;
 
 /// Everything that was seen between all starts and stops of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -285,45 +284,8 @@ impl Report {
     }
 }
 
-/// Weighted stacks, the outermost function first, of whatever the report has most of: nanoseconds waited by stack (or
-/// folded path, where whole stacks were not asked for), else samples.
-///
-/// The unit goes with them.
-pub fn weighted_stacks(report: &Report) -> (&'static str, Vec<(Vec<String>, u64)>) {
-    if report.waits.is_empty() {
-        let Some(samples) = &report.samples else { return ("samples", Vec::new()) };
-        let by_function = || samples.functions.iter().map(|(name, n)| (vec![name.clone()], *n));
-        let stacks = match samples.stacks.as_slice() {
-            [] => by_function().collect(),
-            stacks => stacks.to_vec(),
-        };
-        return ("samples", stacks);
-    }
-    let weigh = |wait: &KernelWait, frames: &[String], ns| {
-        // Where nothing is known of the stack the row still has a name.
-        let frames = if frames.is_empty() { std::slice::from_ref(&wait.lock) } else { frames };
-        (frames.iter().cloned().chain([format!("[{}]", wait.kind)]).collect(), ns)
-    };
-    let stacks = report.waits.iter().flat_map(|wait| match wait.stacks.as_slice() {
-        [] => vec![weigh(wait, &wait.path, wait.wait_ns)],
-        stacks => stacks.iter().map(|stack| weigh(wait, &stack.frames, stack.wait_ns)).collect(),
-    });
-    ("ns", stacks.collect())
-}
-
-/// The form that flame graph tools read: a line per stack, frames joined by `;`, then its weight (see [`weighted_stacks`]).
-pub fn folded(report: &Report) -> String {
-    let (_, stacks) = weighted_stacks(report);
-    let mut text = String::new();
-    for (frames, weight) in stacks {
-        let clean: Vec<String> = frames.iter().map(|frame| frame.replace(';', ":")).collect();
-        let _ = writeln!(text, "{} {weight}", clean.join(";"));
-    }
-    text
-}
-
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
 
     const SYMBOLS: &str = "\
@@ -343,7 +305,7 @@ pub(crate) mod tests {
     }
 
     /// Waits in creat and unlink, as a source tells them.
-    pub(crate) fn raw() -> Vec<Waits> {
+    fn raw() -> Vec<Waits> {
         let waits = |stack: &[u64], lock, count, total_ns, max_ns| Waits {
             flags: WRITE,
             lock,
@@ -362,7 +324,7 @@ pub(crate) mod tests {
         ]
     }
 
-    pub(crate) fn report(stacks: bool) -> Report {
+    fn report(stacks: bool) -> Report {
         let waits = waits(raw(), &symbols(), stacks);
         Report { waits, contentions: Some(16), ..Report::new(Kind::Bpf, 1000) }
     }
@@ -397,30 +359,6 @@ pub(crate) mod tests {
             stacks[0].frames.join(" "),
             "__x64_sys_openat path_openat down_write rwsem_down_write_slowpath"
         );
-    }
-
-    #[test]
-    fn folded_stacks_are_lines_of_frames_and_weight() {
-        let want = "\
-__x64_sys_unlink;do_unlinkat;down_write;rwsem_down_write_slowpath;[rwsem write] 1000
-__x64_sys_openat;path_openat;down_write;rwsem_down_write_slowpath;[rwsem write] 450
-(stack not known);[rwsem write] 2
-__x64_sys_unlink;do_unlinkat;down_write;rwsem_down_write_slowpath;[rwsem write] 1
-";
-        assert_eq!(folded(&report(true)), want);
-        let short = folded(&report(false));
-        assert!(short.starts_with("sys_unlink;do_unlinkat;[rwsem write] 1000\n"), "{short}");
-        assert!(short.contains("(stack not known);[rwsem write] 2\n"), "{short}");
-    }
-
-    #[test]
-    fn without_waits_samples_are_folded() {
-        let functions = vec![("lockref_get".to_owned(), 7)];
-        let samples = Samples { functions, total: 9, ..Samples::default() };
-        let mut report = Report { samples: Some(samples), ..Report::new(Kind::Cycles, 1) };
-        assert_eq!(folded(&report), "lockref_get 7\n");
-        report.samples = None;
-        assert_eq!(folded(&report), "");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub trait Source {
     /// A call failed.
     fn stop(&mut self) -> Result<(), Error>;
 
-    /// What was seen between all starts and stops. Here the symbols are resolved, which takes some 50 ms.
+    /// What was seen between all starts and stops. Here the symbols are resolved; the first time in a process that takes some 50 ms.
     ///
     /// # Errors
     /// A call failed.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 const PATH: &str = "/proc/kallsyms";
 
@@ -32,9 +33,17 @@ enum Kind {
     Data,
 }
 
+/// What [`Symbols::of_kernel`] has read.
+static KERNEL: OnceLock<Arc<Symbols>> = OnceLock::new();
+
 impl Symbols {
+    /// Those of the running kernel, read at the first call: that takes some 50 ms. Modules that are loaded later are not known.
+    pub fn of_kernel() -> Arc<Symbols> {
+        Arc::clone(KERNEL.get_or_init(|| Arc::new(Symbols::read())))
+    }
+
     /// Those of the running kernel; hidden if the file cannot be read.
-    pub fn read() -> Symbols {
+    fn read() -> Symbols {
         match fs::read_to_string(PATH) {
             Ok(text) => Symbols::parse(&text),
             Err(_) => Symbols { hidden: true, ..Symbols::default() },

@@ -148,6 +148,11 @@ impl Crew {
         self.cpus.iter().copied().take(tasks).collect()
     }
 
+    /// Kernel thread ids of the first `tasks` tasks.
+    pub(crate) fn tids(&self, tasks: usize) -> Vec<u32> {
+        self.shared.slots()[..tasks].iter().map(|slot| slot.tid.load(SeqCst)).collect()
+    }
+
     /// Forks a child into the crew's process group.
     ///
     /// A group of its own, so that one waitid(2) can ask after all of the crew and nobody else, and so that Ctrl-C and Ctrl-Z

@@ -46,7 +46,7 @@ impl Crews {
                             era: *era,
                             mode: curve.mode,
                             tasks: most,
-                            locks: request.locks,
+                            locks: request.locks.is_some(),
                             before: curve.before,
                         };
                         (curve.bind_lab)(&curve.workload, spec)
@@ -70,22 +70,36 @@ impl Crews {
         Ok(Some(crews))
     }
 
-    /// Runs the point's slice.
+    /// Runs the point's slice, anew if it was disturbed.
     pub(crate) fn run(
+        &mut self,
+        point: &PlannedPoint,
+        interrupt: &Interrupt,
+    ) -> Result<Ended, Error> {
+        for _ in 0..REPEATS {
+            match self.run_once(point, interrupt)? {
+                Ended::Disturbed => continue,
+                ended => return Ok(ended),
+            }
+        }
+        Ok(Ended::Disturbed)
+    }
+
+    /// Runs the point's slice.
+    pub(crate) fn run_once(
         &mut self,
         point: &PlannedPoint,
         interrupt: &Interrupt,
     ) -> Result<Ended, Error> {
         let (crew, curve) = self.place[point.curve];
         let slice = Slice { curve, tasks: point.tasks, length: point.length, tells: point.tells };
-        let crew = &mut self.crews[crew].1;
-        for _ in 0..REPEATS {
-            match crew.run(slice, interrupt)? {
-                Ended::Disturbed => continue,
-                ended => return Ok(ended),
-            }
-        }
-        Ok(Ended::Disturbed)
+        self.crews[crew].1.run(slice, interrupt)
+    }
+
+    /// Kernel thread ids of the point's tasks.
+    pub(crate) fn tids(&self, point: &PlannedPoint) -> Vec<u32> {
+        let (crew, _) = self.place[point.curve];
+        self.crews[crew].1.tids(point.tasks)
     }
 
     /// CPUs of the point's tasks; empty if they are not pinned.

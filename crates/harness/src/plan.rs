@@ -4,6 +4,7 @@ use crate::bench::{Bench, bind, on_dir};
 use crate::capabilities;
 use crate::error::Error;
 use crate::lab_target::{Before, LabSpec, on_lab, on_lab_of};
+use crate::lock_trace::{self, Locks, TracePlan};
 use crate::machine::topology::Pin;
 use crate::machine::{Roots, affinity, host, mounts, warnings};
 use crate::preflight;
@@ -154,8 +155,9 @@ pub struct Request {
     pub rounds: Option<u32>,
     /// Whether the curves are two sides that are compared.
     pub sides: Sides,
-    /// Count and time every lock, where the target can.
-    pub locks: bool,
+    /// See who waits for which lock: the lab counts and times every one of its own, and tasks in a directory get traced slices
+    /// beside the measured ones.
+    pub locks: Option<Locks>,
     /// Seed of the order of slices.
     pub seed: u64,
     /// When the command began; the budget counts from here.
@@ -186,6 +188,8 @@ pub struct Plan {
     pub(crate) roots: Roots,
     pub(crate) points: Vec<PlannedPoint>,
     pub(crate) rounds: u32,
+    /// How waits for locks are traced, if they are.
+    pub(crate) trace: Option<TracePlan>,
 }
 
 impl Plan {
@@ -200,12 +204,6 @@ impl Plan {
         for curve in &mut request.curves {
             curve.dir = curve.target.dir().map(preflight::resolve).transpose()?;
             capabilities::check(&curve.workload, &curve.target, curve.dir.as_deref())?;
-            if request.locks && !curve.target.counts_locks() {
-                return Err(Error::Refused {
-                    what: format!("the locks of {} cannot be counted", curve.target),
-                    advice: "--locks works on lab: targets so far".into(),
-                });
-            }
         }
         let most = request.tasks.iter().copied().max().unwrap_or(1);
         let measured: Vec<CurveRequest> =
@@ -259,7 +257,8 @@ impl Plan {
             true => SEEDS,
             false => rounds_in(&request, &points),
         });
-        Ok(Plan { request, host, warnings, roots, points, rounds })
+        let trace = TracePlan::new(&request, &points);
+        Ok(Plan { request, host, warnings, roots, points, rounds, trace })
     }
 
     /// Rounds planned, warm-up not counted.
@@ -269,19 +268,21 @@ impl Plan {
 
     /// How long the command will take in all.
     pub fn length(&self) -> Duration {
+        let traced = self.trace.map_or(Duration::ZERO, |trace| trace.length);
         if self.request.rounds.is_some() {
-            setup(&self.request) + round(&self.points) * (self.rounds + 2)
+            setup(&self.request) + round(&self.points) * (self.rounds + 2) + traced
         } else {
-            self.request.time.max(setup(&self.request) + round(&self.points) * 3)
+            self.request.time.max(setup(&self.request) + round(&self.points) * 3 + traced)
         }
     }
 
-    /// Time the budget leaves, from now.
+    /// Time the budget leaves for samples, from now.
     pub(crate) fn left(&self) -> Duration {
         let curves = &self.request.curves;
         let measured = curves.iter().filter(|curve| curve.sim().is_none()).count();
         // What is simulated comes after what is measured, and gets its share.
-        let time = self.request.time.mul_f64(measured as f64 / curves.len().max(1) as f64);
+        let time = lock_trace::time_to_measure(&self.request)
+            .mul_f64(measured as f64 / curves.len().max(1) as f64);
         time.saturating_sub(self.request.began.elapsed())
     }
 }
@@ -324,7 +325,16 @@ impl fmt::Display for Plan {
             self.host.cpus.len(),
             self.rounds,
             self.points.len(),
-        )
+        )?;
+        match self.trace {
+            Some(trace) => write!(
+                f,
+                ", of these {:.1} s for the locks, {} traced slices a point that are no samples",
+                trace.length.as_secs_f64(),
+                trace.slices,
+            ),
+            None => Ok(()),
+        }
     }
 }
 
@@ -342,7 +352,8 @@ fn unknown(target: &str) -> results::Mount {
 fn points(request: &Request, usable: usize) -> Vec<PlannedPoint> {
     let count = (request.curves.len() * request.tasks.len()).max(1) as u32;
     // Turns of crowded points grow with the tasks, but leave room for warm-up and enough rounds.
-    let budget = request.time.saturating_sub(setup(request)) / (count * (ROUNDS_MIN + 3));
+    let time = lock_trace::time_to_measure(request).saturating_sub(setup(request));
+    let budget = time / (count * (ROUNDS_MIN + 3));
     let length = |tasks: usize| match request.slice {
         Some(slice) => slice,
         None => {
@@ -382,7 +393,7 @@ pub(crate) fn round(points: &[PlannedPoint]) -> Duration {
 }
 
 fn rounds_in(request: &Request, points: &[PlannedPoint]) -> u32 {
-    let left = request.time.saturating_sub(setup(request));
+    let left = lock_trace::time_to_measure(request).saturating_sub(setup(request));
     // Two rounds of warm-up, as a rule.
     let fit = left.as_secs_f64() / round(points).as_secs_f64() - 2.0;
     (fit as u32).max(1)

@@ -89,7 +89,18 @@ fn descriptors(curves: &[CurveRequest], tasks: u64) -> Result<(), Error> {
     Ok(())
 }
 
-fn pids(roots: &Roots, need: u64) -> Result<(), Error> {
+/// A limit on the number of tasks.
+pub(crate) struct TaskLimit {
+    /// None if there is none, or it cannot be read.
+    pub(crate) most: Option<u64>,
+    /// Whose limit.
+    pub(crate) name: &'static str,
+    /// How to have more.
+    pub(crate) advice: &'static str,
+}
+
+/// Everything that limits how many tasks a run may have.
+pub(crate) fn task_limits(roots: &Roots) -> [TaskLimit; 4] {
     let number = |name: &str| {
         let text = std::fs::read_to_string(roots.proc.join("sys/kernel").join(name)).ok()?;
         text.trim().parse::<u64>().ok()
@@ -101,16 +112,28 @@ fn pids(roots: &Roots, need: u64) -> Result<(), Error> {
     } else {
         getrlimit(Resource::Nproc).current
     };
-    let limits = [
-        (number("pid_max"), "kernel.pid_max", "raise it: sysctl kernel.pid_max=..."),
-        (number("threads-max"), "kernel.threads-max", "raise it: sysctl kernel.threads-max=..."),
-        (cgroup, "what pids.max of the cgroup leaves", "run in another cgroup or raise pids.max"),
-        (user, "RLIMIT_NPROC", "raise it: ulimit -u"),
-    ];
-    for (limit, name, advice) in limits {
-        if limit.is_some_and(|limit| limit < need) {
+    let limit = |most, name, advice| TaskLimit { most, name, advice };
+    [
+        limit(number("pid_max"), "kernel.pid_max", "raise it: sysctl kernel.pid_max=..."),
+        limit(
+            number("threads-max"),
+            "kernel.threads-max",
+            "raise it: sysctl kernel.threads-max=...",
+        ),
+        limit(
+            cgroup,
+            "what pids.max of the cgroup leaves",
+            "run in another cgroup or raise pids.max",
+        ),
+        limit(user, "RLIMIT_NPROC", "raise it: ulimit -u"),
+    ]
+}
+
+fn pids(roots: &Roots, need: u64) -> Result<(), Error> {
+    for TaskLimit { most, name, advice } in task_limits(roots) {
+        if let Some(most) = most.filter(|most| *most < need) {
             return Err(refused(
-                format!("the run needs {need} tasks; {name} is {}", limit.unwrap_or_default()),
+                format!("the run needs {need} tasks; {name} is {most}"),
                 format!("use fewer --tasks, or {advice}"),
             ));
         }

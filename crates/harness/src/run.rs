@@ -17,12 +17,23 @@ use std::path::{Path, PathBuf};
 /// Where a run stands, for a progress display.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Still warming up.
-    pub warming_up: bool,
-    /// Rounds finished, warm-up not counted.
-    pub round: u32,
-    /// Rounds planned.
-    pub rounds: u32,
+    /// What is going on.
+    pub phase: Phase,
+    /// Rounds finished, warm-up not counted; points, when locks are traced.
+    pub done: u32,
+    /// As many are planned.
+    pub of: u32,
+}
+
+/// Parts of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Rounds that are thrown away.
+    WarmingUp,
+    /// Rounds that count.
+    Measuring,
+    /// Slices under a tracer.
+    Tracing,
 }
 
 /// What came of a run.
@@ -90,7 +101,7 @@ fn simulate(plan: &Plan, measured: Measured, interrupt: &Interrupt) -> Result<Me
         }
         // The simulator counts them in any case; shown is what was asked for.
         let unasked = |point: &mut Point| point.locks.clear();
-        if !request.locks {
+        if request.locks.is_none() {
             curve.points.iter_mut().for_each(unasked);
         }
         curves[number] = curve;
@@ -132,6 +143,7 @@ fn carry_out_in(
     let before = Snapshot::take(&plan.roots, &plan.host.cpus);
     session.warm_up(&mut crews, interrupt, progress)?;
     session.measure(&mut crews, interrupt, progress)?;
+    session.trace(&mut crews, interrupt, progress)?;
     crews.end();
     let conditions = diff(&before, &Snapshot::take(&plan.roots, &plan.host.cpus));
     let own = clock::cpu_time_of_program();

@@ -4,12 +4,13 @@ use crate::crew::{Ended, Told};
 use crate::crews::Crews;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
+use crate::lock_trace::{self, Seen, Within};
 use crate::machine::topology::Pin;
 use crate::order::Order;
 use crate::plan::{Plan, PlannedPoint, ROUNDS_MIN, Sides, round, setup};
-use crate::run::{Measured, Progress};
+use crate::run::{Measured, Phase, Progress};
 use crate::switch::StateSwitch;
-use results::{Curve, Point, Sample, Warning};
+use results::{Curve, Point, Sample, Traced, Warning};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,8 @@ pub(crate) struct Session<'a> {
     samples: Vec<Vec<Sample>>,
     /// What else targets told, likewise; of rounds that count.
     told: Vec<Told>,
+    /// What a tracer saw, likewise; empty if none looked.
+    traced: Vec<Option<Traced>>,
     warmup_rounds: u32,
     rounds: u32,
     /// When the intervals of pairs are looked at next.
@@ -50,6 +53,7 @@ impl<'a> Session<'a> {
             switch: StateSwitch::of(&plan.request.sides),
             samples: vec![Vec::new(); plan.points.len()],
             told: vec![Told::default(); plan.points.len()],
+            traced: Vec::new(),
             warmup_rounds: 0,
             rounds: 0,
             next_look: stats::next_look(0),
@@ -64,7 +68,7 @@ impl<'a> Session<'a> {
         crews: &mut Crews,
         interrupt: &Interrupt,
         progress: &mut dyn FnMut(Progress),
-        warming_up: bool,
+        phase: Phase,
     ) -> Result<Option<Round>, Error> {
         let plan = self.plan;
         let mut round = vec![(Vec::new(), Told::default()); plan.points.len()];
@@ -80,7 +84,7 @@ impl<'a> Session<'a> {
                 }
                 Ended::Interrupted => return Ok(None),
             }
-            progress(Progress { warming_up, round: self.rounds, rounds: plan.rounds });
+            progress(Progress { phase, done: self.rounds, of: plan.rounds });
         }
         Ok(Some(round))
     }
@@ -117,7 +121,9 @@ impl<'a> Session<'a> {
         let limit = left.mul_f64(WARMUP_SHARE);
         let mut rule = stats::WarmUp::new();
         while self.warmup_rounds < WARMUP_ROUNDS && !interrupt.asked() {
-            let Some(round) = self.round(crews, interrupt, progress, true)? else { return Ok(()) };
+            let Some(round) = self.round(crews, interrupt, progress, Phase::WarmingUp)? else {
+                return Ok(());
+            };
             self.warmup_rounds += 1;
             let rates: Vec<f64> =
                 round.iter().map(|(samples, _)| samples.iter().map(Sample::rate).sum()).collect();
@@ -149,7 +155,9 @@ impl<'a> Session<'a> {
                 return Ok(());
             }
             let began = Instant::now();
-            let Some(round) = self.round(crews, interrupt, progress, false)? else { return Ok(()) };
+            let Some(round) = self.round(crews, interrupt, progress, Phase::Measuring)? else {
+                return Ok(());
+            };
             longest = longest.max(began.elapsed());
             if round.is_empty() {
                 // However long the user wants it, this does not get better.
@@ -166,6 +174,24 @@ impl<'a> Session<'a> {
             }
             self.rounds += 1;
         }
+        Ok(())
+    }
+
+    /// Slices apart from all samples in which a tracer looks for locks that are waited for, if that was asked for.
+    pub(crate) fn trace(
+        &mut self,
+        crews: &mut Crews,
+        interrupt: &Interrupt,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), Error> {
+        let Some(trace) = &self.plan.trace else { return Ok(()) };
+        let mut within = Within { crews, switch: &mut self.switch, interrupt };
+        let progress = &mut |done, of| progress(Progress { phase: Phase::Tracing, done, of });
+        let Plan { request, points, .. } = self.plan;
+        let Seen { traced, warnings } =
+            lock_trace::trace(request, points, trace, &mut within, progress)?;
+        self.traced = traced;
+        self.warnings.extend(warnings);
         Ok(())
     }
 
@@ -234,7 +260,8 @@ impl<'a> Session<'a> {
                 locks.sort_by_key(|lock| std::cmp::Reverse((lock.wait_ns, lock.acquisitions)));
                 let (tasks, cpus) = (point.tasks as u32, crews.cpus(point));
                 let measured = Point::from_samples(tasks, cpus, samples, one.as_deref());
-                points.push(Point { locks, rcu, ..measured });
+                let traced = self.traced.get_mut(at).and_then(Option::take);
+                points.push(Point { locks, rcu, traced, ..measured });
             }
             curves.push(Curve {
                 workload: curve.workload.to_string(),

@@ -6,6 +6,7 @@
 
 use crate::bench::Extra;
 use crossbeam_utils::CachePadded;
+use machine::LockKind;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -156,6 +157,8 @@ const NAME_BYTES: usize = 40;
 /// A lock's name and counters.
 struct LockSlot {
     name: [AtomicU8; NAME_BYTES],
+    /// Place in [`LockKind::ALL`], or behind it for several locks together.
+    kind: AtomicU8,
     counters: [AtomicU64; 6],
 }
 
@@ -183,7 +186,11 @@ impl ExtraSlot {
                 lock.hold_ns,
                 lock.hold_max_ns,
             ];
-            let name = if at < LOCKS - 1 { lock.name } else { "others" };
+            let (name, kind) = match at < LOCKS - 1 {
+                true => (lock.name, LockKind::ALL.iter().position(|kind| *kind == lock.kind)),
+                false => ("others", None),
+            };
+            slot.kind.store(kind.unwrap_or(LockKind::ALL.len()) as u8, SeqCst);
             for (to, from) in slot.name.iter().zip(name.bytes().chain(std::iter::repeat(0))) {
                 to.store(from, SeqCst);
             }
@@ -209,8 +216,10 @@ impl ExtraSlot {
                 slot.name.iter().map(|b| b.load(SeqCst)).take_while(|b| *b != 0).collect();
             let [acquisitions, contended, wait_ns, wait_max_ns, hold_ns, hold_max_ns] =
                 std::array::from_fn(|at| slot.counters[at].load(SeqCst));
+            let kind = LockKind::ALL.get(usize::from(slot.kind.load(SeqCst)));
             results::LockUse {
                 name: String::from_utf8_lossy(&name).into_owned(),
+                kind: kind.map_or("", |kind| kind.name()).to_owned(),
                 acquisitions,
                 contended,
                 wait_ns,
@@ -322,6 +331,7 @@ mod tests {
         assert!(slot.locks().is_empty() && slot.rcu().is_none());
         let lock = |at: u64| machine::LockTotals {
             name: "files_lock",
+            kind: machine::LockKind::Mutex,
             acquisitions: at,
             wait_max_ns: 100 - at,
             ..machine::LockTotals::default()
@@ -329,11 +339,12 @@ mod tests {
         slot.put(&Extra { locks: vec![lock(1)], rcu: None });
         let locks = slot.locks();
         assert_eq!((locks[0].name.as_str(), locks[0].acquisitions), ("files_lock", 1));
+        assert_eq!(locks[0].kind, "mutex");
         slot.put(&Extra { locks: (0..50).map(lock).collect(), rcu: Some(Default::default()) });
         let locks = slot.locks();
         assert_eq!(locks.len(), LOCKS);
         assert_eq!(locks[46].name, "files_lock");
-        assert_eq!(locks[47].name, "others");
+        assert_eq!((locks[47].name.as_str(), locks[47].kind.as_str()), ("others", ""));
         assert_eq!(locks[47].acquisitions, 47 + 48 + 49);
         assert_eq!(locks[47].wait_max_ns, 53);
         assert!(slot.rcu().is_some());

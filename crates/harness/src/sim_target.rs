@@ -173,6 +173,7 @@ impl workloads::Visitor for Runner<'_> {
 fn lock_use(lock: &LockTotals) -> LockUse {
     LockUse {
         name: lock.name.to_owned(),
+        kind: lock.kind.name().to_owned(),
         acquisitions: lock.acquisitions,
         contended: lock.contended,
         wait_ns: lock.wait_ns,

@@ -84,11 +84,6 @@ impl Target {
             Target::Sim { target, .. } => target.machine.cpus(),
         }
     }
-
-    /// Whether its locks can be counted.
-    pub fn counts_locks(&self) -> bool {
-        matches!(self, Target::Lab { .. } | Target::Sim { .. })
-    }
 }
 
 impl fmt::Display for Target {

@@ -7,11 +7,46 @@ use crate::platform::Platform;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Totals of all locks of one name, as one thread saw them.
+/// What kind of lock it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LockKind {
+    /// Spinlock, of whatever make.
+    #[default]
+    Spin,
+    /// Spinning reader-writer lock.
+    Rwlock,
+    /// Mutex.
+    Mutex,
+    /// Reader-writer semaphore.
+    Rwsem,
+    /// Spinlock and reference count in one word.
+    Lockref,
+}
+
+impl LockKind {
+    /// All kinds.
+    pub const ALL: [LockKind; 5] =
+        [LockKind::Spin, LockKind::Rwlock, LockKind::Mutex, LockKind::Rwsem, LockKind::Lockref];
+
+    /// As the kernel's people say.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LockKind::Spin => "spin",
+            LockKind::Rwlock => "rwlock",
+            LockKind::Mutex => "mutex",
+            LockKind::Rwsem => "rwsem",
+            LockKind::Lockref => "lockref",
+        }
+    }
+}
+
+/// Totals of all locks of one name and kind, as one thread saw them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockTotals {
     /// The kernel's name of the lock: files_lock, dcache_lock, ...
     pub name: &'static str,
+    /// Its kind.
+    pub kind: LockKind,
     /// Times it was taken.
     pub acquisitions: u64,
     /// Times it was not free at the first try.
@@ -43,11 +78,13 @@ thread_local! {
     static TOTALS: RefCell<Vec<LockTotals>> = const { RefCell::new(Vec::new()) };
 }
 
-fn with(name: &'static str, f: impl FnOnce(&mut LockTotals)) {
+fn with(kind: LockKind, name: &'static str, f: impl FnOnce(&mut LockTotals)) {
     TOTALS.with_borrow_mut(|totals| {
-        let found = totals.iter().position(|t| std::ptr::eq(t.name, name) || t.name == name);
+        let same =
+            |t: &LockTotals| t.kind == kind && (std::ptr::eq(t.name, name) || t.name == name);
+        let found = totals.iter().position(same);
         let at = found.unwrap_or_else(|| {
-            totals.push(LockTotals { name, ..LockTotals::default() });
+            totals.push(LockTotals { name, kind, ..LockTotals::default() });
             totals.len() - 1
         });
         f(&mut totals[at]);
@@ -58,8 +95,8 @@ fn with(name: &'static str, f: impl FnOnce(&mut LockTotals)) {
 pub trait LockTag: Send + Sync {
     /// Whether it counts; a constant, so that all of it compiles to nothing where it does not.
     const ON: bool;
-    /// For a lock of that name.
-    fn new(name: &'static str) -> Self;
+    /// For a lock of that kind and name.
+    fn new(kind: LockKind, name: &'static str) -> Self;
     /// Notes an acquisition at `now_ns`; `waited_ns` if it was contended. Called by the holder.
     fn acquired(&self, now_ns: u64, waited_ns: Option<u64>);
     /// Notes the end of a hold. Called by the holder.
@@ -73,7 +110,7 @@ pub struct Uncounted;
 impl LockTag for Uncounted {
     const ON: bool = false;
     #[inline(always)]
-    fn new(_name: &'static str) -> Self {
+    fn new(_kind: LockKind, _name: &'static str) -> Self {
         Uncounted
     }
     #[inline(always)]
@@ -85,6 +122,7 @@ impl LockTag for Uncounted {
 /// The name of a counted lock, and since when it is held.
 #[derive(Debug)]
 pub struct Name {
+    kind: LockKind,
     name: &'static str,
     since_ns: AtomicU64,
 }
@@ -93,12 +131,12 @@ pub struct Name {
 // overwrite each other's; their hold time is then the latest reader's.)
 impl LockTag for Name {
     const ON: bool = true;
-    fn new(name: &'static str) -> Self {
-        Name { name, since_ns: AtomicU64::new(0) }
+    fn new(kind: LockKind, name: &'static str) -> Self {
+        Name { kind, name, since_ns: AtomicU64::new(0) }
     }
     fn acquired(&self, now_ns: u64, waited_ns: Option<u64>) {
         self.since_ns.store(now_ns, Relaxed);
-        with(self.name, |totals| {
+        with(self.kind, self.name, |totals| {
             totals.acquisitions += 1;
             if let Some(ns) = waited_ns {
                 totals.contended += 1;
@@ -109,7 +147,7 @@ impl LockTag for Name {
     }
     fn released(&self, now_ns: u64) {
         let held = now_ns.saturating_sub(self.since_ns.load(Relaxed));
-        with(self.name, |totals| {
+        with(self.kind, self.name, |totals| {
             totals.hold_ns += held;
             totals.hold_max_ns = totals.hold_max_ns.max(held);
         });

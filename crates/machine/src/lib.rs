@@ -19,7 +19,7 @@ pub mod sync;
 #[cfg(feature = "loom")]
 pub mod testing;
 
-pub use accounting::{LockTag, LockTotals, take_totals};
+pub use accounting::{LockKind, LockTag, LockTotals, take_totals};
 pub use alloc::POwned;
 #[cfg(feature = "loom")]
 pub use loom_platform::Loom;

@@ -2,8 +2,9 @@
 
 use crate::Style;
 use results::{
-    Cpu, Curve, Host, Kind, LineUse, LockUse, Mount, Plan, Point, Quota, RcuBacklog, Run, Sample,
-    TimeShares, Topology, Warning,
+    Cpu, CpuSamples, Curve, Host, KernelWait, Kind, LineUse, LockUse, Mount, Plan, Point, Quota,
+    RcuBacklog, Refused, Run, Sample, SampledFunction, SampledStack, Scheduling, TimeShares,
+    Topology, Traced, TracerCost, WaitStack, Warning,
 };
 
 /// Every mix of choices, at a narrow and a usual width.
@@ -55,6 +56,7 @@ pub(crate) fn summary(tasks: u32, ops_per_s: f64) -> Point {
         efficiency: None,
         fairness: 0.987,
         locks: Vec::new(),
+        traced: None,
         lines: Vec::new(),
         shares: None,
         rcu: None,
@@ -87,6 +89,7 @@ pub(crate) fn locks() -> Vec<LockUse> {
     vec![
         LockUse {
             name: "files_lock".to_owned(),
+            kind: "spin".to_owned(),
             acquisitions: 2_000_000,
             contended: 500_000,
             wait_ns: 250_000_000,
@@ -96,6 +99,98 @@ pub(crate) fn locks() -> Vec<LockUse> {
         },
         LockUse { name: "d_lock".to_owned(), acquisitions: 6, ..LockUse::default() },
     ]
+}
+
+fn frames(names: &str) -> Vec<String> {
+    names.split(' ').map(str::to_owned).collect()
+}
+
+/// Waits in creat and unlink, with whole stacks, and samples beside them; per operation `factor` times as many.
+pub(crate) fn traced(factor: u64) -> Traced {
+    let wait = |path: &str, kind: &str, count, wait_ns| KernelWait {
+        lock: path.rsplit(' ').next().unwrap_or(path).to_owned(),
+        kind: kind.to_owned(),
+        path: frames(path),
+        count: count * factor,
+        wait_ns: wait_ns * factor,
+        wait_max_ns: Some(wait_ns / 4),
+        stacks: vec![WaitStack {
+            frames: frames(&format!("do_syscall_64 {path} down_write")),
+            count: count * factor,
+            wait_ns: wait_ns * factor,
+        }],
+    };
+    Traced {
+        source: "bpf".to_owned(),
+        slices: 20,
+        ops: 90_000,
+        task_ns: 400_000_000,
+        rate_ratio: Some(0.934_2),
+        contentions: Some(17 * factor),
+        waits: vec![
+            wait("sys_unlink do_unlinkat", "rwsem write", 12, 81_234_567),
+            wait("lookup_fast lockref_get_not_dead", "spin", 5, 1_234_567),
+        ],
+        samples: Some(CpuSamples {
+            event: "cpu-clock".to_owned(),
+            hertz: 3989,
+            total: 1500,
+            user: 300,
+            functions: vec![
+                SampledFunction { name: "lockref_get_not_dead".to_owned(), count: 900 },
+                SampledFunction { name: "do_unlinkat".to_owned(), count: 300 },
+            ],
+            stacks: vec![SampledStack {
+                frames: frames("do_syscall_64 path_openat lockref_get_not_dead"),
+                count: 900,
+            }],
+        }),
+        scheduling: None,
+        cost: Some(TracerCost { runs: 34 * factor, run_ns: 45_678 * factor }),
+        notes: vec!["the kernel traces no spinning for a reader-writer semaphore".to_owned()],
+        refused: vec![Refused {
+            source: "cycles".to_owned(),
+            why: "this machine does not count cycles".to_owned(),
+            remedy: "give it a virtual PMU".to_owned(),
+        }],
+    }
+}
+
+/// What an ordinary user sees of a kernel that lets nobody look.
+pub(crate) fn watched() -> Traced {
+    Traced {
+        source: "scheduling".to_owned(),
+        contentions: None,
+        waits: Vec::new(),
+        samples: None,
+        cost: None,
+        rate_ratio: None,
+        scheduling: Some(Scheduling {
+            voluntary: 4500,
+            involuntary: 90,
+            stalled_cpu_ns: Some(2_000_000),
+            stalled_memory_ns: None,
+            stalled_io_ns: Some(0),
+            steal_ns: 10_000_000,
+        }),
+        refused: ["bpf", "tracepoints"]
+            .map(|source| Refused {
+                source: source.to_owned(),
+                why: "not permitted".to_owned(),
+                remedy: "run as root".to_owned(),
+            })
+            .to_vec(),
+        ..traced(1)
+    }
+}
+
+/// [`run`], with what was seen of its locks at two task counts.
+pub(crate) fn traced_run() -> Run {
+    let mut run = run();
+    let points = &mut run.curves[0].points;
+    points[0].traced = Some(watched());
+    points[1].traced = Some(traced(1));
+    run
 }
 
 /// One curve up to twice as many tasks as there are CPUs.
@@ -208,8 +303,13 @@ pub(crate) fn odd_runs() -> Vec<Run> {
     counted.curves[0].kind = Kind::Simulated;
     counted.curves[0].points[0].rcu =
         Some(RcuBacklog { waiting: 3, peak: 12_000, peak_bytes: 3 << 20 });
+    let mut idle_traced = traced_run();
+    let traced = idle_traced.curves[0].points[1].traced.as_mut().expect("it was put there");
+    (traced.ops, traced.task_ns, traced.slices) = (0, 0, 0);
     vec![
         counted,
+        traced_run(),
+        idle_traced,
         run(),
         large(),
         interrupted,

@@ -61,6 +61,13 @@ fn an_interrupted_run_in_text() {
 }
 
 #[test]
+fn a_run_with_locks() {
+    let style = Style { width: 100, ..Style::default() };
+    assert!(longest_line(&check("locks.txt", &fixture::traced_run(), "text", style)) <= 200);
+    check("locks.md", &fixture::traced_run(), "markdown", style);
+}
+
+#[test]
 fn markdown() {
     check("small.md", &fixture::run(), "markdown", Style::default());
 }

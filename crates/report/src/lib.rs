@@ -9,6 +9,7 @@ mod comparison;
 mod conditions;
 mod curves;
 mod escape;
+mod flame;
 mod formats;
 mod history;
 mod json;
@@ -20,6 +21,7 @@ mod number;
 mod plot;
 mod power;
 mod scheduling;
+mod stacks;
 mod table;
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The table of a curve: which columns, with how many digits. Shared by the formats that people read.
 
+use crate::Style;
 use crate::number::{self, WITHOUT_INTERVAL, round_to_interval, significant};
 use results::{Curve, Point};
 
@@ -22,6 +23,31 @@ impl Table {
         }
         let header = header.into_iter().map(|lines| lines.map(str::to_owned)).collect();
         Table { header, rows, footnote: None }
+    }
+
+    /// With the names in `column` cut to what the style's width leaves for them. Of a path the end tells most.
+    pub(crate) fn shortened(mut self, column: usize, style: &Style) -> Table {
+        /// Shorter names tell nothing.
+        const LEAST: usize = 12;
+        let length = |text: &String| text.chars().count();
+        let width = |at: usize| {
+            let header = self.header[at].iter().map(length);
+            header.chain(self.rows.iter().map(|row| length(&row[at]))).max().unwrap_or(0)
+        };
+        // A blank between columns.
+        let others: usize =
+            (0..self.header.len()).filter(|at| *at != column).map(|at| width(at) + 1).sum();
+        let room = usize::from(style.width).saturating_sub(others).max(LEAST);
+        let mark = if style.unicode { "…" } else { ".." };
+        for row in &mut self.rows {
+            let name = &mut row[column];
+            let long = length(name);
+            if long > room {
+                let kept = room - mark.chars().count();
+                *name = mark.chars().chain(name.chars().skip(long - kept)).collect();
+            }
+        }
+        self
     }
 
     /// One row per point. `cpus` is the number of usable CPUs; counts beyond it are marked.

@@ -180,7 +180,7 @@ impl Measurements {
             precision: None,
             rounds: None,
             sides: harness::Sides::One,
-            locks: false,
+            locks: None,
             seed: 1,
             began: Instant::now(),
         })?;

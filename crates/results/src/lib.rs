@@ -10,6 +10,7 @@ mod lines;
 mod power;
 mod run;
 mod summary;
+mod traced;
 
 pub use comparison::{
     ComparedCurve, ComparedPoint, Comparison, Difference, Moved, Pairing, ShapeChange, UslFit,
@@ -22,4 +23,8 @@ pub use power::{PowerPoint, PowerReport, Sees};
 pub use run::{
     Curve, Import, Kind, LineUse, LockUse, Metric, Plan, Point, RcuBacklog, Run, Sample,
     TimeShares, Warning,
+};
+pub use traced::{
+    CpuSamples, KernelWait, Refused, SampledFunction, SampledStack, Scheduling, Traced, TracerCost,
+    WaitStack,
 };

@@ -1,6 +1,6 @@
 //! Run, curve, point, sample.
 
-use crate::Host;
+use crate::{Host, Traced};
 use serde::{Deserialize, Serialize};
 
 /// One execution of `vfscale run`.
@@ -143,9 +143,13 @@ pub struct Point {
     pub efficiency: Option<f64>,
     /// Rate of the slowest task / rate of the fastest one, over all rounds; 1 is fair, 0 if a task never ran.
     pub fairness: f64,
-    /// Locks taken while this point was measured, those with the longest wait first; empty where they were not counted.
+    /// Locks of the lab or the simulator taken while this point was measured, those with the longest wait first; empty where they
+    /// were not counted.
     #[serde(default)]
     pub locks: Vec<LockUse>,
+    /// Waits for locks of this kernel, seen in slices apart from the samples; none where nobody asked, and elsewhere.
+    #[serde(default)]
+    pub traced: Option<Traced>,
     /// Cache lines that moved between CPUs, most transfers first; only of a simulated machine.
     #[serde(default)]
     pub lines: Vec<LineUse>,
@@ -164,6 +168,9 @@ pub struct Point {
 pub struct LockUse {
     /// The kernel's name.
     pub name: String,
+    /// `spin`, `rwlock`, `mutex`, `rwsem`, ...; empty where it is not known.
+    #[serde(default)]
+    pub kind: String,
     /// Times it was taken.
     pub acquisitions: u64,
     /// Times it was not free at the first try.
@@ -179,10 +186,11 @@ pub struct LockUse {
 }
 
 impl LockUse {
-    /// Adds `more` to `sum`, name by name.
+    /// Adds `more` to `sum`, name by name (and kind by kind).
     pub fn merge(sum: &mut Vec<LockUse>, more: Vec<LockUse>) {
         for lock in more {
-            match sum.iter_mut().find(|known| known.name == lock.name) {
+            let same = |known: &&mut LockUse| known.name == lock.name && known.kind == lock.kind;
+            match sum.iter_mut().find(same) {
                 Some(known) => {
                     known.acquisitions += lock.acquisitions;
                     known.contended += lock.contended;

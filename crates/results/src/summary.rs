@@ -41,6 +41,7 @@ impl Point {
             efficiency: speedup.and_then(|speedup| quotient(speedup, f64::from(tasks))),
             fairness: fairness(&samples, tasks),
             locks: Vec::new(),
+            traced: None,
             lines: Vec::new(),
             shares: None,
             rcu: None,

@@ -6,6 +6,7 @@
 mod curve;
 mod host;
 mod run;
+mod trace;
 mod usage;
 
 pub(crate) use host::machine_of as machine;

@@ -6,8 +6,9 @@ use common::{assert_sound, imported, name, place, raw, run, which};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use results::{
-    Cpu, Curve, Host, Import, Kind, LineUse, LockUse, Metric, Mount, Plan, Point, Quota,
-    RcuBacklog, Run, Sample, TimeShares, Topology, Warning,
+    Cpu, CpuSamples, Curve, Host, Import, KernelWait, Kind, LineUse, LockUse, Metric, Mount, Plan,
+    Point, Quota, RcuBacklog, Refused, Run, Sample, SampledFunction, SampledStack, Scheduling,
+    TimeShares, Topology, Traced, TracerCost, WaitStack, Warning,
 };
 use std::cell::RefCell;
 use store::{Error, Store};
@@ -88,10 +89,13 @@ fn a_negative_zero_is_a_zero() {
 #[test]
 fn what_no_record_can_hold_is_refused_and_leaves_nothing() {
     type Spoil = fn(&mut Run);
-    let spoilt: [(&str, Spoil); 4] = [
+    let spoilt: [(&str, Spoil); 5] = [
         ("plan.time_s", |run| run.plan.time_s = f64::NAN),
         ("ops_per_s", |run| run.curves[1].points[0].ops_per_s = f64::INFINITY),
         ("ci95", |run| run.curves[0].points[1].ci95 = Some([1.0, f64::NAN])),
+        ("traced.rate_ratio", |run| {
+            run.curves[0].points[1].traced.as_mut().unwrap().rate_ratio = Some(f64::NAN)
+        }),
         ("host.quota.cpus", |run| run.host.quota.as_mut().unwrap().cpus = f64::NEG_INFINITY),
     ];
     let place = place();
@@ -164,10 +168,65 @@ prop_compose! {
 
 prop_compose! {
     fn any_lock()(
-        name in text(),
+        (name, kind) in (text(), text()),
         [acquisitions, contended, wait_ns, wait_max_ns, hold_ns, hold_max_ns] in prop::array::uniform6(count()),
     ) -> LockUse {
-        LockUse { name, acquisitions, contended, wait_ns, wait_max_ns, hold_ns, hold_max_ns }
+        LockUse { name, kind, acquisitions, contended, wait_ns, wait_max_ns, hold_ns, hold_max_ns }
+    }
+}
+
+prop_compose! {
+    fn any_wait()(
+        (lock, kind, path) in (text(), text(), texts()),
+        (count, wait_ns, wait_max_ns) in (count(), count(), prop::option::of(count())),
+        stacks in prop::collection::vec((texts(), count(), count()), 0..3),
+    ) -> KernelWait {
+        let stack = |(frames, count, wait_ns)| WaitStack { frames, count, wait_ns };
+        let stacks = stacks.into_iter().map(stack).collect();
+        KernelWait { lock, kind, path, count, wait_ns, wait_max_ns, stacks }
+    }
+}
+
+prop_compose! {
+    fn any_cpu_samples()(
+        (event, [hertz, total, user]) in (text(), prop::array::uniform3(count())),
+        functions in prop::collection::vec((text(), count()), 0..3),
+        stacks in prop::collection::vec((texts(), count()), 0..3),
+    ) -> CpuSamples {
+        let function = |(name, count)| SampledFunction { name, count };
+        let stack = |(frames, count)| SampledStack { frames, count };
+        CpuSamples {
+            event, hertz, total, user,
+            functions: functions.into_iter().map(function).collect(),
+            stacks: stacks.into_iter().map(stack).collect(),
+        }
+    }
+}
+
+prop_compose! {
+    fn any_scheduling()(
+        [voluntary, involuntary, steal_ns] in prop::array::uniform3(count()),
+        [stalled_cpu_ns, stalled_memory_ns, stalled_io_ns] in prop::array::uniform3(prop::option::of(count())),
+    ) -> Scheduling {
+        Scheduling { voluntary, involuntary, stalled_cpu_ns, stalled_memory_ns, stalled_io_ns, steal_ns }
+    }
+}
+
+prop_compose! {
+    fn any_traced()(
+        (source, slices, ops, task_ns) in (text(), any::<u32>(), count(), count()),
+        (rate_ratio, contentions) in (prop::option::of(figure()), prop::option::of(count())),
+        waits in prop::collection::vec(any_wait().boxed(), 0..3),
+        (samples, scheduling) in (prop::option::of(any_cpu_samples().boxed()), prop::option::of(any_scheduling().boxed())),
+        (cost, notes) in (prop::option::of((count(), count())), texts()),
+        refused in prop::collection::vec(prop::array::uniform3(text()), 0..3),
+    ) -> Traced {
+        let refusal = |[source, why, remedy]: [String; 3]| Refused { source, why, remedy };
+        Traced {
+            source, slices, ops, task_ns, rate_ratio, contentions, waits, samples, scheduling, notes,
+            cost: cost.map(|(runs, run_ns)| TracerCost { runs, run_ns }),
+            refused: refused.into_iter().map(refusal).collect(),
+        }
     }
 }
 
@@ -197,13 +256,14 @@ prop_compose! {
         (speedup, efficiency) in (prop::option::of(figure()), prop::option::of(figure())),
         locks in prop::collection::vec(any_lock(), 0..3),
         lines in prop::collection::vec(any_line(), 0..3),
+        traced in prop::option::of(any_traced().boxed()),
         (shares, rcu) in (prop::option::of(any_shares()), prop::option::of(any_backlog())),
         samples in prop::collection::vec(any_sample(), 0..6),
     ) -> Point {
         let [ops_per_s, usecs_per_op, usecs_per_op_task, real_s, user_s, sys_s, fairness] = figures;
         Point {
             tasks, cpus, ops_per_s, ci95, usecs_per_op, usecs_per_op_task, real_s, user_s, sys_s,
-            speedup, efficiency, fairness, locks, lines, shares, rcu, samples,
+            speedup, efficiency, fairness, locks, traced, lines, shares, rcu, samples,
         }
     }
 }

@@ -21,6 +21,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::linux::fs::MetadataExt;
+use std::sync::Arc;
 use sys::{Map, MapType, Program};
 
 const BEGIN: &std::ffi::CStr = c"contention_begin";
@@ -47,7 +48,7 @@ pub(crate) struct Bpf {
     tasks: Map<u32, u64>,
     attached: Option<Attached>,
     whole_stacks: bool,
-    symbols: Symbols,
+    symbols: Arc<Symbols>,
     unfinished: u64,
     traced: Traced,
     /// Why the programs' cost is not known, if it is not.
@@ -65,7 +66,7 @@ struct Attached {
 impl Bpf {
     /// Makes maps and loads programs; attaches them once, to know that it works.
     pub(crate) fn new(tasks: &Tasks, options: &Options) -> Result<Bpf, Refusal> {
-        let symbols = Symbols::read();
+        let symbols = Symbols::of_kernel();
         let named = symbols.variables();
         Bpf::with_named(tasks, options, symbols, named)
     }
@@ -73,7 +74,7 @@ impl Bpf {
     fn with_named(
         tasks: &Tasks,
         options: &Options,
-        symbols: Symbols,
+        symbols: Arc<Symbols>,
         named: Option<Range<u64>>,
     ) -> Result<Bpf, Refusal> {
         let possible = fs::read_to_string("/sys/devices/system/cpu/possible")
@@ -388,7 +389,7 @@ mod tests {
             let seen = |named| {
                 let tasks = &Tasks::find(&ids).map_err(|error| error.to_string())?;
                 let options = Options::default();
-                let mut bpf = Bpf::with_named(tasks, &options, Symbols::default(), named)
+                let mut bpf = Bpf::with_named(tasks, &options, Arc::default(), named)
                     .map_err(|refusal| refusal.why)?;
                 bpf.start().map_err(|error| error.to_string())?;
                 // As long as it takes until somebody has waited.

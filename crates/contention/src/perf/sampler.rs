@@ -157,7 +157,7 @@ impl Source for Sampler {
 
     fn read(mut self: Box<Self>) -> Result<Report, Error> {
         self.stop()?;
-        let symbols = Symbols::read();
+        let symbols = Symbols::of_kernel();
         let mut report = Report::new(self.kind, self.traced.ns());
         report.samples = Some(self.samples(&symbols));
         if self.lost > 0 {

@@ -166,7 +166,7 @@ impl Source for PerfWaits {
     fn read(mut self: Box<Self>) -> Result<Report, Error> {
         self.stop()?;
         let counted = self.counted().map_err(|error| Error::os("read of a perf event", error))?;
-        let symbols = Symbols::read();
+        let symbols = Symbols::of_kernel();
         let raw = self.pairing.finish();
         let mut report = Report::new(Kind::Tracepoints, self.traced.ns());
         report.contentions = Some(raw.iter().map(|waits| waits.count).sum());

@@ -3,7 +3,9 @@
 //! One line per subject. A subject that could not be read is said so, never called fine.
 
 mod directory;
+mod kernel;
 mod machine;
+mod watchers;
 
 use super::Roots;
 use std::fmt::Display;
@@ -33,10 +35,13 @@ pub struct Finding {
     pub remedy: Option<String>,
 }
 
-/// Examines this machine for measuring in `dir`. Nothing is changed and nothing is written.
+/// Examines this machine for measuring in `dir`. Nothing is changed and nothing is written; tracers are loaded to know whether
+/// they can be, and are gone when it returns.
 pub fn examine(roots: &Roots, dir: &Path) -> Vec<Finding> {
     let mut findings = machine::examine(roots);
+    findings.extend(kernel::examine(roots));
     findings.extend(directory::examine(roots, dir));
+    findings.push(watchers::examine(roots, dir));
     findings
 }
 
@@ -81,7 +86,7 @@ mod tests {
         let tree = Tree::new();
         for roots in [Roots::default(), tree.roots()] {
             let findings = examine(&roots, Path::new("/tmp"));
-            assert_eq!(findings.len(), 16);
+            assert_eq!(findings.len(), 23);
             for finding in &findings {
                 assert!(!finding.what.is_empty() && !finding.what.contains('\n'), "{finding:?}");
             }
@@ -96,7 +101,7 @@ mod tests {
     fn nothing_is_fine_that_could_not_be_read() {
         let findings = examine(&Tree::new().roots(), Path::new("/nonexistent"));
         // Asked of the kernel by system calls.
-        let known = ["cpus", "open files"];
+        let known = ["cpus", "open files", "bpf", "tracepoints", "cycles"];
         for finding in findings.iter().filter(|finding| !known.contains(&finding.name)) {
             assert_ne!(finding.state, State::Ok, "{finding:?}");
         }

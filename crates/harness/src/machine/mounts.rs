@@ -114,7 +114,7 @@ fn unescape(field: &[u8]) -> Vec<u8> {
 }
 
 /// The number of the mount a path is on, if this kernel tells.
-fn mount_number(path: &Path) -> Option<u64> {
+pub(crate) fn mount_number(path: &Path) -> Option<u64> {
     // Any error, such as EPERM of an old container runtime, means that the kernel does not tell.
     let statx = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
     (statx.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(statx.stx_mnt_id)

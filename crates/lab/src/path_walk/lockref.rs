@@ -3,7 +3,7 @@
 //!
 //! The lock is the ticket lock of 3.12: tickets in the upper half of the word, the count in the lower. A dead count is negative.
 
-use machine::{LockTag, Platform, Word};
+use machine::{LockKind, LockTag, Platform, Word};
 use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
 const COUNT: u64 = 0xffff_ffff;
@@ -50,7 +50,7 @@ enum Fast {
 impl<P: Platform> Lockref<P> {
     /// A free lock and one reference; `name` is the lock's.
     pub(super) fn new(name: &'static str) -> Self {
-        Lockref { word: P::U64::new(1), tag: P::Tag::new(name) }
+        Lockref { word: P::U64::new(1), tag: P::Tag::new(LockKind::Lockref, name) }
     }
 
     /// CMPXCHG_LOOP: changes the count as long as the lock is free.

@@ -4,13 +4,13 @@ use super::Sim;
 use super::arena::with_arena;
 use super::coherence::NS;
 use super::engine;
-use crate::accounting::{LockTag, LockTotals};
+use crate::accounting::{LockKind, LockTag, LockTotals};
 use crate::platform::{RawSpin, SpinKind};
 use crate::sync::WordSpin;
 use std::sync::{Mutex, PoisonError};
 
-/// All names of locks, by number.
-static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+/// All names of locks and their kinds, by number.
+static NAMES: Mutex<Vec<(LockKind, &'static str)>> = Mutex::new(Vec::new());
 
 /// The name of a lock: 4 bytes in each lock, which a kernel's lock does not have.
 #[derive(Debug)]
@@ -18,6 +18,10 @@ pub struct SimTag(u32);
 
 /// The name with that number.
 pub(super) fn lock_name(number: u32) -> &'static str {
+    lock(number).1
+}
+
+fn lock(number: u32) -> (LockKind, &'static str) {
     NAMES.lock().unwrap_or_else(PoisonError::into_inner)[number as usize]
 }
 
@@ -30,10 +34,10 @@ impl SimTag {
 impl LockTag for SimTag {
     const ON: bool = true;
 
-    fn new(name: &'static str) -> Self {
+    fn new(kind: LockKind, name: &'static str) -> Self {
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = names.iter().position(|known| *known == name).unwrap_or_else(|| {
-            with_arena(false, || names.push(name));
+        let number = names.iter().position(|known| *known == (kind, name)).unwrap_or_else(|| {
+            with_arena(false, || names.push((kind, name)));
             names.len() - 1
         });
         SimTag(number as u32)
@@ -73,8 +77,8 @@ impl LockTag for SimTag {
 fn totals(locks: &mut Vec<LockTotals>, number: u32) -> &mut LockTotals {
     let number = number as usize;
     while locks.len() <= number {
-        let name = lock_name(locks.len() as u32);
-        let totals = LockTotals { name, ..LockTotals::default() };
+        let (kind, name) = lock(locks.len() as u32);
+        let totals = LockTotals { name, kind, ..LockTotals::default() };
         with_arena(false, || locks.push(totals));
     }
     &mut locks[number]

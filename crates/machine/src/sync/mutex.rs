@@ -1,6 +1,6 @@
 //! The sleeping mutex: 2.6.16's, and with optimistic spinning (2.6.30 and later).
 
-use crate::accounting::{LockTag, count, release};
+use crate::accounting::{LockKind, LockTag, count, release};
 use crate::platform::{Cx, Futex, Platform, Word};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -33,7 +33,7 @@ pub struct Mutex<P: Platform> {
 impl<P: Platform> Mutex<P> {
     /// A free mutex; `name` is the kernel's.
     pub fn new(kind: MutexKind, name: &'static str) -> Self {
-        Mutex { kind, word: P::U32::new(FREE), tag: P::Tag::new(name) }
+        Mutex { kind, word: P::U32::new(FREE), tag: P::Tag::new(LockKind::Mutex, name) }
     }
 
     fn try_take(&self) -> bool {

@@ -3,7 +3,7 @@
 //! Both ends of a reader's section are locked operations on the one word, which is why it helps readers so little (Manfred
 //! Spraul in the thread of mail 001: a spinlock's unlock is a plain store).
 
-use crate::accounting::{LockTag, count, release};
+use crate::accounting::{LockKind, LockTag, count, release};
 use crate::platform::{Platform, Word};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -20,7 +20,7 @@ pub struct RwSpin<P: Platform> {
 impl<P: Platform> RwSpin<P> {
     /// A free lock; `name` is the kernel's.
     pub fn new(name: &'static str) -> Self {
-        RwSpin { word: P::U32::new(BIAS), tag: P::Tag::new(name) }
+        RwSpin { word: P::U32::new(BIAS), tag: P::Tag::new(LockKind::Rwlock, name) }
     }
 
     fn try_take(&self, share: u32) -> bool {

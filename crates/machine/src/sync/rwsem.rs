@@ -1,6 +1,6 @@
 //! The read-write semaphore: many readers or one writer, and waiters sleep. Directories have one since 4.7 (9902af79c01a).
 
-use crate::accounting::{LockTag, count, release};
+use crate::accounting::{LockKind, LockTag, count, release};
 use crate::platform::{Cx, Futex, Platform, Word};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -46,7 +46,7 @@ impl Mode {
 impl<P: Platform> RwSem<P> {
     /// A free lock; `name` is the kernel's.
     pub fn new(name: &'static str) -> Self {
-        RwSem { word: P::U32::new(0), tag: P::Tag::new(name) }
+        RwSem { word: P::U32::new(0), tag: P::Tag::new(LockKind::Rwsem, name) }
     }
 
     /// Tries as long as the lock is free for us; a lost race against somebody else's change of the word is not contention.

@@ -1,6 +1,6 @@
 //! Spinlocks, as x86 had them over the years.
 
-use crate::accounting::{LockTag, count, release};
+use crate::accounting::{LockKind, LockTag, count, release};
 use crate::platform::{Plain, Platform, PtrWord, RawSpin, SpinKind, Word};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -129,7 +129,7 @@ pub struct Spin<P: Platform> {
 impl<P: Platform> Spin<P> {
     /// A free lock; `name` is the kernel's.
     pub fn new(kind: SpinKind, name: &'static str) -> Self {
-        Spin { raw: P::Spin::new(kind), tag: P::Tag::new(name) }
+        Spin { raw: P::Spin::new(kind), tag: P::Tag::new(LockKind::Spin, name) }
     }
 
     /// Takes it, spinning.

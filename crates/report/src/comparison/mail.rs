@@ -2,7 +2,7 @@
 
 use super::{ComparisonFormat, sentence, table, text};
 use crate::layout::text as lay_out;
-use crate::{Style, conditions, mail, plot};
+use crate::{Style, conditions, locks, mail, plot};
 use results::{Comparison, Run};
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
@@ -34,6 +34,13 @@ fn render(comparison: &Comparison, _: &Style) -> String {
         paragraphs.push(mail::ascii(&lay_out(&table::of(comparison, number), &style)));
         let notes = text::notes(curve);
         paragraphs.extend(notes.iter().map(|note| mail::wrap(note)));
+        if let Some((before, after)) = text::sides(comparison, curve) {
+            let tables = locks::compared_tables(before, after, &style);
+            paragraphs.extend(tables.iter().map(|table| mail::ascii(&lay_out(table, &style))));
+            let said = locks::both_said(before, after);
+            let said: Vec<String> = said.iter().map(|line| mail::wrap(line)).collect();
+            paragraphs.push(said.join("\n"));
+        }
         let both = [("before", 0), ("after", 1)];
         let drawn: Vec<_> = text::both(comparison, curve)
             .into_iter()

@@ -2,7 +2,7 @@
 
 use super::{ComparisonFormat, sentence, table, text};
 use crate::layout::markdown as lay_out;
-use crate::{Style, conditions, escape, plot};
+use crate::{Style, conditions, escape, formats, locks, plot};
 use results::Comparison;
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
@@ -23,6 +23,12 @@ fn render(comparison: &Comparison, style: &Style) -> String {
         blocks.push(format!("## {}", escape::markdown(&text::heading(comparison, curve))));
         blocks.push(lay_out(&table::of(comparison, number), style));
         blocks.push(list(&text::notes(curve)));
+        if let Some((before, after)) = text::sides(comparison, curve) {
+            let wide = Style { width: formats::markdown::WIDE, ..*style };
+            let tables = locks::compared_tables(before, after, &wide);
+            blocks.extend(tables.iter().map(|table| lay_out(table, style)));
+            blocks.push(list(&locks::both_said(before, after)));
+        }
         // In a code block nothing is coloured, and the fonts of web pages draw braille with gaps.
         let plain = Style { colour: false, unicode: false, ..*style };
         let plot = plot::plot_curves(&text::both(comparison, curve), &plain);

@@ -91,6 +91,15 @@ fn stored() -> Comparison {
     stored
 }
 
+/// [`comparison`] with what was seen of locks on both sides.
+fn with_locks() -> Comparison {
+    let mut with_locks = comparison();
+    with_locks.before.curves[0].points[1].traced = Some(fixture::traced(1));
+    with_locks.after.curves[0].points[1].traced = Some(fixture::traced(3));
+    with_locks.after.curves[0].points[0].traced = Some(fixture::watched());
+    with_locks
+}
+
 fn odd() -> Vec<Comparison> {
     let mut nothing = comparison();
     nothing.curves.clear();
@@ -106,7 +115,7 @@ fn odd() -> Vec<Comparison> {
         .collect();
     let mut seconds = comparison();
     seconds.curves[0].metric = Metric { unit: "s".to_owned(), lower_is_better: true };
-    vec![comparison(), stored(), nothing, idle, many, seconds]
+    vec![comparison(), stored(), nothing, idle, many, seconds, with_locks()]
 }
 
 #[test]
@@ -126,7 +135,7 @@ fn the_verdict_says_size_and_place() {
             "open_close is undecided at 1, 2 and 4 tasks (about 210 more rounds would probably decide it)"
         ]
     );
-    let [_, _, nothing, idle, many, seconds] = &odd()[..] else { panic!("six") };
+    let [_, _, nothing, idle, many, seconds, _] = &odd()[..] else { panic!("seven") };
     assert!(verdict(nothing, str::to_owned)[0].contains("nothing can be compared"));
     assert_eq!(verdict(idle, str::to_owned), ["open_close is undecided at 1, 2 and 4 tasks"]);
     let many = &verdict(many, str::to_owned)[0];
@@ -192,6 +201,8 @@ fn what_they_look_like() {
         ("compare.lkp", comparison(), "lkp"),
         ("compare.csv", comparison(), "csv"),
         ("compare-stored.txt", stored(), "text"),
+        ("compare-locks.txt", with_locks(), "text"),
+        ("compare-locks.mail", with_locks(), "mail"),
     ] {
         let format = ComparisonFormat::by_name(name).expect("it is registered");
         let text = (format.render)(&comparison, &Style::default());

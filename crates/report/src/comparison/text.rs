@@ -2,7 +2,7 @@
 
 use super::{ComparisonFormat, sentence, table};
 use crate::layout::{emphasis, text as lay_out};
-use crate::{Style, conditions, escape, plot};
+use crate::{Style, conditions, escape, locks, plot};
 use results::{ComparedCurve, Comparison, Curve};
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
@@ -26,6 +26,11 @@ fn render(comparison: &Comparison, style: &Style) -> String {
             lay_out(&table::of(comparison, number), style)
         ));
         blocks.push(notes(curve).join("\n"));
+        if let Some((before, after)) = sides(comparison, curve) {
+            let tables = locks::compared_tables(before, after, style);
+            blocks.extend(tables.iter().map(|table| lay_out(table, style)));
+            blocks.push(locks::both_said(before, after).join("\n"));
+        }
         blocks.push(plot::plot_curves(&both(comparison, curve), style).join("\n"));
     }
     let unmatched = comparison.unmatched.iter().map(|what| format!("not compared: {}", name(what)));
@@ -94,6 +99,17 @@ pub(super) fn both<'a>(
         both.extend(run.curves.iter().find(of_side).map(|found| (label, found)));
     }
     both
+}
+
+/// Both sides' curves.
+pub(super) fn sides<'a>(
+    comparison: &'a Comparison,
+    curve: &ComparedCurve,
+) -> Option<(&'a Curve, &'a Curve)> {
+    match &both(comparison, curve)[..] {
+        [(_, before), (_, after)] => Some((before, after)),
+        _ => None,
+    }
 }
 
 fn conditions_of(comparison: &Comparison) -> Vec<String> {

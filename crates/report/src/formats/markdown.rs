@@ -2,7 +2,7 @@
 
 use crate::layout::markdown as lay_out;
 use crate::table::Table;
-use crate::{Format, Style, conditions, curves, escape, plot, scheduling};
+use crate::{Format, Style, conditions, curves, escape, lines, locks, plot, scheduling};
 use results::Run;
 
 pub(super) const FORMAT: Format = Format {
@@ -10,6 +10,9 @@ pub(super) const FORMAT: Format = Format {
     summary: "tables, plot, verdict and conditions, for an issue or a wiki",
     render,
 };
+
+/// Columns of a table of locks.
+pub(crate) const WIDE: u16 = 160;
 
 fn render(run: &Run, style: &Style) -> String {
     let mut blocks: Vec<String> = Vec::new();
@@ -22,6 +25,16 @@ fn render(run: &Run, style: &Style) -> String {
             continue;
         }
         blocks.push(lay_out(&Table::of_curve(curve, cpus), style));
+        // A page is as wide as it needs to be.
+        let wide = Style { width: WIDE, ..*style };
+        let tables = locks::tables(curve, cpus, &wide);
+        blocks.extend(tables.iter().map(|table| lay_out(table, style)));
+        let code = |stack: String| format!("```text\n{stack}\n```");
+        blocks.extend(locks::stacks(curve, style).into_iter().map(code));
+        let said = locks::said(curve);
+        let items = said.iter().map(|line| format!("- {}", escape::markdown(line)));
+        blocks.push(items.collect::<Vec<_>>().join("\n"));
+        blocks.extend(lines::table(curve, cpus).map(|table| lay_out(&table, style)));
         if style.verbose {
             blocks.push(lay_out(&scheduling::table(curve, cpus), style));
         }
@@ -39,6 +52,7 @@ fn render(run: &Run, style: &Style) -> String {
             escape::markdown(&warning.advice)
         )
     }));
+    blocks.retain(|block| !block.is_empty());
     blocks.push("### Conditions".to_owned());
     let conditions = conditions::conditions(run);
     let items = conditions

@@ -4,7 +4,7 @@ use crate::Format;
 
 macro_rules! formats {
     ($($module:ident),* $(,)?) => {
-        $(mod $module;)*
+        $(pub(crate) mod $module;)*
 
         /// Every format; the first is the default.
         pub const FORMATS: &[Format] = &[$($module::FORMAT),*];
@@ -12,7 +12,14 @@ macro_rules! formats {
 }
 
 // To add a format, write its file and add its name here.
-formats!(text, markdown, csv, json, jsonl);
+formats!(text, markdown, csv, json, jsonl, folded, flame);
+
+impl Format {
+    /// Whether it shows nothing but what was seen of locks.
+    pub fn needs_locks(&self) -> bool {
+        [folded::FORMAT, flame::FORMAT].iter().any(|format| format.name == self.name)
+    }
+}
 
 #[cfg(test)]
 mod tests {

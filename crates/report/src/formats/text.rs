@@ -25,7 +25,10 @@ fn render(run: &Run, style: &Style) -> String {
                 _ => lay_out(&Table::of_curve(curve, cpus), style),
             }
         ));
-        blocks.extend(locks::table(curve, cpus).map(|table| lay_out(&table, style)));
+        let seen = locks::tables(curve, cpus, style);
+        blocks.extend(seen.iter().map(|table| lay_out(table, style)));
+        blocks.extend(locks::stacks(curve, style));
+        blocks.push(locks::said(curve).join("\n"));
         blocks.extend(lines::table(curve, cpus).map(|table| lay_out(&table, style)));
         blocks.extend(lines::shares(curve, cpus).map(|table| lay_out(&table, style)));
         if style.verbose {

@@ -1,6 +1,6 @@
 //! Curves, their points and every sample.
 
-use super::usage;
+use super::{trace, usage};
 use crate::column::{Count, Figure, List, Table, Word};
 use results::{Curve, Metric, Point, Sample};
 use rusqlite::{Connection, Result, params};
@@ -90,6 +90,7 @@ fn insert_point(connection: &Connection, curve: i64, seq: i64, point: &Point) ->
         efficiency,
         fairness,
         locks,
+        traced,
         lines,
         shares,
         rcu,
@@ -117,6 +118,9 @@ fn insert_point(connection: &Connection, curve: i64, seq: i64, point: &Point) ->
     ])?;
     let point = connection.last_insert_rowid();
     usage::insert_locks(connection, point, locks)?;
+    if let Some(traced) = traced {
+        trace::insert(connection, point, traced)?;
+    }
     usage::insert_lines(connection, point, lines)?;
     if let Some(shares) = shares {
         usage::insert_shares(connection, point, shares)?;
@@ -185,6 +189,7 @@ fn points(connection: &Connection, curve: i64) -> Result<Vec<Point>> {
             efficiency: fields.take()?,
             fairness: fields.take()?,
             locks: usage::locks(connection, id)?,
+            traced: trace::of_point(connection, id)?,
             lines: usage::lines(connection, id)?,
             shares: usage::shares(connection, id)?,
             rcu: usage::backlog(connection, id)?,

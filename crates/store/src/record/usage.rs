@@ -9,6 +9,7 @@ const LOCKS: Table = Table {
     key: &["point", "seq"],
     columns: &[
         "name",
+        "kind",
         "acquisitions",
         "contended",
         "wait_ns",
@@ -34,12 +35,21 @@ const RCU_BACKLOGS: Table =
 pub(crate) fn insert_locks(connection: &Connection, point: i64, locks: &[LockUse]) -> Result<()> {
     let mut insert = LOCKS.insert(connection)?;
     for (seq, lock) in (0i64..).zip(locks) {
-        let LockUse { name, acquisitions, contended, wait_ns, wait_max_ns, hold_ns, hold_max_ns } =
-            lock;
+        let LockUse {
+            name,
+            kind,
+            acquisitions,
+            contended,
+            wait_ns,
+            wait_max_ns,
+            hold_ns,
+            hold_max_ns,
+        } = lock;
         insert.execute(params![
             point,
             seq,
             name,
+            kind,
             Count(*acquisitions),
             Count(*contended),
             Count(*wait_ns),
@@ -56,6 +66,7 @@ pub(crate) fn locks(connection: &Connection, point: i64) -> Result<Vec<LockUse>>
     LOCKS.of_owner(connection, point, |fields| {
         Ok(LockUse {
             name: fields.take()?,
+            kind: fields.take()?,
             acquisitions: fields.count()?,
             contended: fields.count()?,
             wait_ns: fields.count()?,

@@ -137,12 +137,89 @@ CREATE TABLE locks (
     point INTEGER NOT NULL REFERENCES points ON DELETE CASCADE,
     seq INTEGER NOT NULL,
     name TEXT NOT NULL,            -- the kernel's
+    kind TEXT NOT NULL,            -- spin, mutex, ...; empty if not known
     acquisitions ANY NOT NULL,
     contended ANY NOT NULL,
     wait_ns ANY NOT NULL,
     wait_max_ns ANY NOT NULL,
     hold_ns ANY NOT NULL,
     hold_max_ns ANY NOT NULL,
+    PRIMARY KEY (point, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE traces (
+    point INTEGER PRIMARY KEY REFERENCES points ON DELETE CASCADE,
+    source TEXT NOT NULL,          -- bpf, tracepoints, cycles, ...
+    slices INTEGER NOT NULL,
+    ops ANY NOT NULL,
+    task_ns ANY NOT NULL,
+    rate_ratio REAL,               -- traced / untraced
+    contentions ANY,
+    cost_runs ANY,
+    cost_run_ns ANY,
+    notes TEXT NOT NULL,           -- JSON array
+    sample_event TEXT,             -- cycles or cpu-clock
+    sample_hertz ANY,
+    sample_total ANY,
+    sample_user ANY,
+    voluntary ANY,
+    involuntary ANY,
+    stalled_cpu_ns ANY,
+    stalled_memory_ns ANY,
+    stalled_io_ns ANY,
+    steal_ns ANY,
+    CHECK ((cost_runs IS NULL) = (cost_run_ns IS NULL)),
+    CHECK ((sample_event IS NULL) = (sample_hertz IS NULL)),
+    CHECK ((sample_event IS NULL) = (sample_total IS NULL)),
+    CHECK ((sample_event IS NULL) = (sample_user IS NULL)),
+    CHECK ((voluntary IS NULL) = (involuntary IS NULL)),
+    CHECK ((voluntary IS NULL) = (steal_ns IS NULL))
+) STRICT;
+
+CREATE TABLE kernel_waits (
+    id INTEGER PRIMARY KEY,
+    point INTEGER NOT NULL REFERENCES traces ON DELETE CASCADE,
+    seq INTEGER NOT NULL,
+    lock TEXT NOT NULL,            -- symbol, or the function that waited
+    kind TEXT NOT NULL,            -- spin, mutex, rwsem write, ...
+    path TEXT NOT NULL,            -- JSON array: caller, waiting function
+    count ANY NOT NULL,
+    wait_ns ANY NOT NULL,
+    wait_max_ns ANY,
+    UNIQUE (point, seq)
+) STRICT;
+
+CREATE TABLE wait_stacks (
+    wait INTEGER NOT NULL REFERENCES kernel_waits ON DELETE CASCADE,
+    seq INTEGER NOT NULL,
+    frames TEXT NOT NULL,          -- JSON array: the outermost first
+    count ANY NOT NULL,
+    wait_ns ANY NOT NULL,
+    PRIMARY KEY (wait, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sampled_functions (
+    point INTEGER NOT NULL REFERENCES traces ON DELETE CASCADE,
+    seq INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    count ANY NOT NULL,
+    PRIMARY KEY (point, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sampled_stacks (
+    point INTEGER NOT NULL REFERENCES traces ON DELETE CASCADE,
+    seq INTEGER NOT NULL,
+    frames TEXT NOT NULL,          -- JSON array: the outermost first
+    count ANY NOT NULL,
+    PRIMARY KEY (point, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE refused_sources (
+    point INTEGER NOT NULL REFERENCES traces ON DELETE CASCADE,
+    seq INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    why TEXT NOT NULL,
+    remedy TEXT NOT NULL,
     PRIMARY KEY (point, seq)
 ) STRICT, WITHOUT ROWID;
 

@@ -3,8 +3,9 @@
 #![allow(dead_code, reason = "each test program uses its own part of it")]
 
 use results::{
-    Cpu, Curve, Host, Import, Kind, LineUse, LockUse, Metric, Mount, Plan, Point, Quota,
-    RcuBacklog, Run, Sample, TimeShares, Topology, Warning,
+    Cpu, CpuSamples, Curve, Host, Import, KernelWait, Kind, LineUse, LockUse, Metric, Mount, Plan,
+    Point, Quota, RcuBacklog, Refused, Run, Sample, SampledFunction, SampledStack, Scheduling,
+    TimeShares, Topology, Traced, TracerCost, WaitStack, Warning,
 };
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -113,12 +114,58 @@ pub(crate) fn host() -> Host {
     }
 }
 
+/// What no single source sees: everything.
+pub(crate) fn traced() -> Traced {
+    let frames = || vec!["do_syscall_64".into(), "path_openat".into(), "down_write".into()];
+    Traced {
+        source: "bpf".into(),
+        slices: 20,
+        ops: 9000,
+        task_ns: 400_000_000,
+        rate_ratio: Some(0.9375),
+        contentions: Some(12),
+        waits: vec![KernelWait {
+            lock: "path_openat".into(),
+            kind: "rwsem write".into(),
+            path: vec!["sys_openat".into(), "path_openat".into()],
+            count: 12,
+            wait_ns: 34_000,
+            wait_max_ns: Some(5000),
+            stacks: vec![WaitStack { frames: frames(), count: 12, wait_ns: 34_000 }],
+        }],
+        samples: Some(CpuSamples {
+            event: "cpu-clock".into(),
+            hertz: 3989,
+            total: 150,
+            user: 30,
+            functions: vec![SampledFunction { name: "lockref_get".into(), count: 120 }],
+            stacks: vec![SampledStack { frames: frames(), count: 120 }],
+        }),
+        scheduling: Some(Scheduling {
+            voluntary: 7,
+            involuntary: 1,
+            stalled_cpu_ns: Some(20_000),
+            stalled_memory_ns: None,
+            stalled_io_ns: Some(0),
+            steal_ns: 10_000_000,
+        }),
+        cost: Some(TracerCost { runs: 24, run_ns: 30_000 }),
+        notes: vec!["functions are shown as addresses".into()],
+        refused: vec![Refused {
+            source: "cycles".into(),
+            why: "this machine does not count cycles".into(),
+            remedy: "give it a virtual PMU".into(),
+        }],
+    }
+}
+
 /// A run with `rounds` rounds of two workloads, which has something in every table but `imports`.
 pub(crate) fn run(rounds: u32) -> Run {
     let mut with_everything = point(2, rounds);
     with_everything.ci95 = Some([1e5, 3e5]);
     with_everything.locks = vec![LockUse {
         name: "files_lock".into(),
+        kind: "spin".into(),
         acquisitions: 2000,
         contended: 300,
         wait_ns: 45_000,
@@ -126,6 +173,7 @@ pub(crate) fn run(rounds: u32) -> Run {
         hold_ns: 80_000,
         hold_max_ns: 700,
     }];
+    with_everything.traced = Some(traced());
     with_everything.lines =
         vec![LineUse { name: "dentry.d_count".into(), transfers: 77, wait_ns: 8000 }];
     with_everything.shares =

@@ -5,6 +5,7 @@ use crate::machine::cgroup::Cgroups;
 use crate::machine::conditions::CpuTime;
 use crate::machine::warnings::{STEAL_LIMIT, count, decimal, percent};
 use crate::machine::{Roots, affinity, cpulist, host, malformed, read_text, topology, warnings};
+use crate::preflight;
 use results::Host;
 use rustix::process::Resource;
 use std::io;
@@ -214,15 +215,20 @@ impl Subject<'_> {
         let name = "pids";
         // A task for every CPU, the coordinator, the janitor.
         let needed = self.usable() as u64 + 2;
-        match self.ask(Cgroups::pids_left) {
-            Err(why) => Finding::unreadable(name, why),
-            Ok(None) => Finding::ok(name, "no cgroup in sight limits the number of tasks"),
-            Ok(Some(left)) if left < needed => Finding::problem(
+        if let Err(why) = self.ask(Cgroups::pids_left) {
+            return Finding::unreadable(name, why);
+        }
+        let limits = preflight::task_limits(self.roots);
+        let tightest =
+            limits.iter().filter_map(|limit| Some((limit.most?, limit))).min_by_key(|l| l.0);
+        match tightest {
+            None => Finding::ok(name, "no limit of tasks in sight"),
+            Some((most, limit)) if most < needed => Finding::problem(
                 name,
-                format!("the cgroup leaves {left} tasks, one per CPU needs {needed}"),
+                format!("{} is {most} tasks, one per CPU needs {needed}", limit.name),
             )
-            .remedy("raise pids.max of the cgroup or run fewer tasks"),
-            Ok(Some(left)) => Finding::ok(name, format!("the cgroup leaves {left} tasks")),
+            .remedy(format!("run fewer tasks, or {}", limit.advice)),
+            Some((most, limit)) => Finding::ok(name, format!("{} is {most} tasks", limit.name)),
         }
     }
 
@@ -388,8 +394,17 @@ mod tests {
         assert_eq!(limited.quota().state, State::Problem);
         assert_eq!(subject(&roots, &[0]).quota().state, State::Ok, "1.5 is enough for one CPU");
         assert_eq!(limited.pids().state, State::Problem);
+        assert!(limited.pids().what.starts_with("what pids.max of the cgroup leaves is 3"));
         assert_eq!(subject(&roots, &[0]).pids().state, State::Ok);
         assert_eq!(brief(&limited.memory()), (State::Problem, "1.0 MiB available"));
+        tree.sys("fs/cgroup/pids.max", "max\n");
+        tree.proc("sys/kernel/pid_max", "3\n");
+        let pids = subject(&roots, &[0, 1]).pids();
+        assert_eq!(
+            brief(&pids),
+            (State::Problem, "kernel.pid_max is 3 tasks, one per CPU needs 4")
+        );
+        assert!(pids.remedy.is_some_and(|remedy| remedy.contains("sysctl kernel.pid_max")));
     }
 
     #[test]
