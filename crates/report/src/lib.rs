@@ -1,14 +1,16 @@
-//! A run as text: for a terminal, for a web page or an issue, for a spreadsheet, for a program.
+//! A run as text or as a picture: for a terminal, for a browser, for an issue, for a spreadsheet, for a program.
 //!
 //! Pure: what is written depends on the [`Run`] and the [`Style`] only; no clock, no terminal, no file is asked. One file per
 //! format in `formats/`, and one word in the list of `formats/mod.rs` that registers it; the command line takes the names
 //! and the one-line summaries from [`FORMATS`].
 
 mod canvas;
+pub mod chart;
 mod comparison;
 mod conditions;
 mod curves;
 mod escape;
+mod figures;
 mod formats;
 mod history;
 mod json;
@@ -20,6 +22,7 @@ mod number;
 mod plot;
 mod power;
 mod scheduling;
+mod svg;
 mod table;
 
 #[cfg(test)]
@@ -56,6 +59,15 @@ impl Default for Style {
     }
 }
 
+/// Where a format makes sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// People can read it on a terminal, or in a file.
+    Terminal,
+    /// It takes another program to look at it.
+    File,
+}
+
 /// A way to write a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
@@ -63,6 +75,8 @@ pub struct Format {
     pub name: &'static str,
     /// One line for the help.
     pub summary: &'static str,
+    /// Where it makes sense to write it to.
+    pub medium: Medium,
     /// Writes the run. The text ends with a newline.
     pub render: fn(&Run, &Style) -> String,
 }

@@ -91,7 +91,7 @@ fn stored() -> Comparison {
     stored
 }
 
-fn odd() -> Vec<Comparison> {
+pub(crate) fn odd() -> Vec<Comparison> {
     let mut nothing = comparison();
     nothing.curves.clear();
     let mut idle = comparison();
