@@ -66,10 +66,13 @@ pub struct Series {
     /// In ascending order of x.
     pub dots: Vec<Dot>,
     /// Rate of one task if scaling were linear: the dotted line y = slope × x.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ideal: Option<f64>,
     /// A fit of the universal scalability law, over the dots' range.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fit: Option<Law>,
     /// Where the efficiency has fallen to a half.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub knee: Option<f64>,
 }
 

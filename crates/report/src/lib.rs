@@ -13,6 +13,7 @@ mod escape;
 mod figures;
 mod formats;
 mod history;
+mod html;
 mod json;
 mod layout;
 mod lines;
@@ -33,7 +34,9 @@ mod golden;
 mod schema;
 
 pub use comparison::{COMPARISON_FORMATS, ComparisonFormat, verdict};
+pub use figures::Named;
 pub use history::{history, history_json};
+pub use html::{charts_html, power_html, power_svg};
 pub use number::{Rounded, round_to_interval, significant};
 pub use power::{power, power_json};
 
@@ -86,6 +89,21 @@ impl Format {
     pub fn by_name(name: &str) -> Option<&'static Format> {
         FORMATS.iter().find(|format| format.name == name)
     }
+}
+
+/// Several runs in one page.
+pub fn runs_html(runs: &[Named<'_>]) -> String {
+    html::runs(runs)
+}
+
+/// Several runs in one picture.
+pub fn runs_svg(runs: &[Named<'_>]) -> String {
+    svg::document(&figures::scaling(runs))
+}
+
+/// Charts as a picture.
+pub fn charts_svg(charts: &[chart::Chart]) -> String {
+    svg::document(charts)
 }
 
 pub use formats::FORMATS;

@@ -10,7 +10,8 @@ use results::Comparison;
 
 pub(crate) use sentence::pairing;
 pub use sentence::verdict;
-pub(crate) use text::{both, heading, notes};
+pub(crate) use table::of as table_of;
+pub(crate) use text::{both, differences, heading, notes, partial};
 
 /// A way to write a comparison.
 #[derive(Clone, Copy, Debug)]
@@ -42,4 +43,4 @@ macro_rules! formats {
 }
 
 // To add a format, write its file and add its name here.
-formats!(text, markdown, csv, json, mail, lkp, svg);
+formats!(text, markdown, csv, json, mail, lkp, svg, html);

@@ -40,13 +40,13 @@ fn render(comparison: &Comparison, style: &Style) -> String {
 }
 
 /// "PARTIAL: ..." if a side was interrupted.
-pub(super) fn partial(comparison: &Comparison) -> Option<String> {
+pub(crate) fn partial(comparison: &Comparison) -> Option<String> {
     let runs = [&comparison.before, &comparison.after];
     runs.into_iter().find_map(crate::curves::partial)
 }
 
 /// One line per condition that differs.
-pub(super) fn differences(comparison: &Comparison) -> Vec<String> {
+pub(crate) fn differences(comparison: &Comparison) -> Vec<String> {
     let line = |difference: &results::Difference| {
         format!(
             "differs: {}: {} -> {}",

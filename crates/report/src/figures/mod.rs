@@ -1,11 +1,13 @@
 //! From records to charts: what is worth a picture, and the sentences that say the same.
 
 mod compared;
-
+mod detail;
+mod power;
 mod scaling;
 
 pub(crate) use compared::compared;
-
+pub(crate) use detail::detail;
+pub(crate) use power::power;
 pub(crate) use scaling::scaling;
 
 use crate::chart::{Dot, Panel, Series, Spread};
@@ -19,11 +21,11 @@ const TOO_FAR_APART: f64 = 40.0;
 
 /// A run and what to call it; an empty name where there is only one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Named<'a> {
+pub struct Named<'a> {
     /// Of the store, or the file's.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// The run.
-    pub(crate) run: &'a Run,
+    pub run: &'a Run,
 }
 
 /// The points of a curve that can be drawn.

@@ -12,7 +12,7 @@ macro_rules! formats {
 }
 
 // To add a format, write its file and add its name here.
-formats!(text, markdown, csv, json, jsonl, mail, svg);
+formats!(text, markdown, csv, json, jsonl, mail, svg, html);
 
 #[cfg(test)]
 mod tests {

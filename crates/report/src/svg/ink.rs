@@ -24,6 +24,17 @@ pub(super) fn class(ink: usize) -> String {
     format!("ink{}", ink % COLOURS.len())
 }
 
+/// A small mark for one dot among thousands: what follows a move to its place in a path, and the path's stroke. Dots, bars
+/// upright and across, and squares, so that colour is not all.
+pub(super) fn speck(ink: usize) -> (&'static str, &'static str) {
+    match ink % 4 {
+        0 => ("h0", "stroke-width=\"4\" stroke-linecap=\"round\""),
+        1 => ("v6", "stroke-width=\"1.7\""),
+        2 => ("h6", "stroke-width=\"1.7\""),
+        _ => ("h0", "stroke-width=\"4\" stroke-linecap=\"square\""),
+    }
+}
+
 /// Path of the mark around (x, y), and whether it is filled.
 pub(super) fn mark(ink: usize, x: f64, y: f64) -> (String, bool) {
     let path = match ink % 8 {

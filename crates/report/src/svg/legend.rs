@@ -92,7 +92,14 @@ fn sample(out: &mut Writer, sample: Sample, x: f64, y: f64) {
             let middle = x + SAMPLE / 2.0;
             match form {
                 Form::Area => out.empty("path", format_args!("d=\"M{x:.1} {:.1}h{SAMPLE}v10h-{SAMPLE}z\" fill-opacity=\"0.55\"", y - 5.0)),
-                Form::Dots => out.empty("path", format_args!("d=\"M{:.1} {y:.1}h0M{middle:.1} {y:.1}h0M{:.1} {y:.1}h0\" stroke-width=\"4\" stroke-linecap=\"round\"", middle - 9.0, middle + 9.0)),
+                Form::Dots => {
+                    let (speck, stroke) = ink::speck(ink);
+                    let up = if speck == "v6" { 3.0 } else { 0.0 };
+                    let d: String = [-10.0, 0.0, 10.0]
+                        .map(|beside| format!("M{:.1} {:.1}{speck}", middle + beside, y - up))
+                        .concat();
+                    out.empty("path", format_args!("d=\"{d}\" {stroke} fill=\"none\""));
+                }
                 Form::Curve | Form::Marks => {
                     let dash = ink::dash(ink).map_or(String::new(), |dash| format!(" stroke-dasharray=\"{dash}\""));
                     if form == Form::Curve {

@@ -32,7 +32,8 @@ const MINOR: f64 = 130.0;
 
 /// Charts below each other as a picture of its own.
 pub(crate) fn document(charts: &[Chart]) -> String {
-    let heights: Vec<f64> = charts.iter().map(|chart| Layout::of(chart).height).collect();
+    let heights: Vec<f64> =
+        charts.iter().map(|chart| Layout::of(chart, Heading::Shown).height).collect();
     let height = heights.iter().sum::<f64>().max(LINE + 2.0 * PAD);
     let mut out = Writer::default();
     let shape = format!(
@@ -65,22 +66,14 @@ pub(crate) fn document(charts: &[Chart]) -> String {
     out.finish()
 }
 
-/// A chart as an element of a page, which has its title and its sentences as text. `id` is unique in the page.
-pub(crate) fn element(chart: &Chart, id: &str) -> String {
-    let height = Layout::of(chart).height;
+/// A chart as an element of a page, which has its title and its sentences as text: `labelled` is the id of the heading. `id` is
+/// unique in the page.
+pub(crate) fn element(chart: &Chart, id: &str, labelled: &str) -> String {
+    let height = Layout::of(chart, Heading::Elsewhere).height;
     let mut out = Writer::default();
     let font = format!("font-family=\"{}\" font-size=\"{}\"", text::FAMILY, text::SIZE);
-    out.open(
-        "svg",
-        format_args!(
-            "viewBox=\"0 0 {WIDTH:.0} {height:.0}\" {font} role=\"img\" aria-labelledby=\"{id}-t\""
-        ),
-    );
-    out.text(
-        "title",
-        format_args!("id=\"{id}-t\""),
-        &[std::slice::from_ref(&chart.title), &chart.caption[..]].concat().join(". "),
-    );
+    let shape = format!("viewBox=\"0 0 {WIDTH:.0} {height:.0}\"");
+    out.open("svg", format_args!("{shape} {font} role=\"img\" aria-labelledby=\"{labelled}\""));
     draw(&mut out, chart, id, Heading::Elsewhere);
     out.finish()
 }
@@ -105,9 +98,14 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(chart: &Chart) -> Layout {
+    fn of(chart: &Chart, heading: Heading) -> Layout {
         let room = WIDTH - 2.0 * PAD;
-        let title = text::wrap(&chart.title, room / 1.1);
+        let wrapped = |lines: &[String], room: f64| -> Vec<String> {
+            let shown = lines.iter().filter(|_| heading == Heading::Shown);
+            shown.flat_map(|line| text::wrap(line, room)).collect()
+        };
+        // Bold text is wider.
+        let title = wrapped(std::slice::from_ref(&chart.title), room / 1.1);
         let values: Vec<f64> = chart
             .panels
             .iter()
@@ -133,8 +131,7 @@ impl Layout {
         // Numbers and name of the x axis.
         top += 2.0 * LINE;
         let legend = legend::rows(chart, room);
-        let caption: Vec<String> =
-            chart.caption.iter().flat_map(|line| text::wrap(line, room)).collect();
+        let caption = wrapped(&chart.caption, room);
         let lines = legend.len() + caption.len();
         Layout {
             x,
@@ -159,7 +156,7 @@ impl Layout {
 }
 
 fn draw(out: &mut Writer, chart: &Chart, id: &str, heading: Heading) {
-    let layout = Layout::of(chart);
+    let layout = Layout::of(chart, heading);
     out.open("g", format_args!("fill=\"currentColor\""));
     if heading == Heading::Shown {
         out.open("g", format_args!("font-weight=\"bold\""));

@@ -6,7 +6,7 @@ use crate::chart::{Dot, Form, Panel, Series};
 use std::fmt::Write;
 
 /// Steps of a line that is no polyline.
-const SMOOTH: u32 = 96;
+const SMOOTH: u32 = 48;
 
 /// A place in the picture.
 type At = (f64, f64);
@@ -73,7 +73,7 @@ pub(super) fn draw(out: &mut Writer, panel: &Panel, layout: &Layout, number: usi
                 let below = number.checked_sub(1).map(|below| rows[below].as_slice());
                 area(out, &frame, dots, below.filter(|_| panel.stacked));
             }
-            Form::Dots => scatter(out, &frame, dots),
+            Form::Dots => scatter(out, &frame, series.ink, dots),
             Form::Marks => whiskers(out, &frame, dots),
             Form::Curve => {
                 band(out, &frame, dots);
@@ -144,18 +144,27 @@ fn area(out: &mut Writer, frame: &Frame<'_>, dots: &[Dot], below: Option<&[Dot]>
     }
 }
 
-fn scatter(out: &mut Writer, frame: &Frame<'_>, dots: &[Dot]) {
+/// In whole units, each dot from the one before: there are thousands.
+fn scatter(out: &mut Writer, frame: &Frame<'_>, ink: usize, dots: &[Dot]) {
+    let (speck, stroke) = ink::speck(ink);
     let mut d = String::new();
+    let mut at = (0, 0);
     for (x, y) in dots.iter().filter_map(|dot| frame.at(dot.x, dot.y)) {
-        let _ = write!(d, "M{x:.1} {y:.1}h0");
+        // A bar begins half its length before its place and leaves the pen at its end.
+        let here = match speck {
+            "v6" => (x.round() as i32, y.round() as i32 - 3),
+            "h6" => (x.round() as i32 - 3, y.round() as i32),
+            _ => (x.round() as i32, y.round() as i32),
+        };
+        let _ = write!(d, "m{} {}{speck}", here.0 - at.0, here.1 - at.1);
+        at = match speck {
+            "v6" => (here.0, here.1 + 6),
+            "h6" => (here.0 + 6, here.1),
+            _ => here,
+        };
     }
     if !d.is_empty() {
-        out.empty(
-            "path",
-            format_args!(
-                "d=\"{d}\" stroke-width=\"3.4\" stroke-linecap=\"round\" stroke-opacity=\"0.75\""
-            ),
-        );
+        out.empty("path", format_args!("d=\"{d}\" {stroke} fill=\"none\" stroke-opacity=\"0.75\""));
     }
 }
 

@@ -131,7 +131,7 @@ fn pictures_are_well_formed_whatever_names_and_numbers_there_are() {
     for comparison in comparison::tests::odd() {
         assert_well_formed(&document(&compared(&comparison)));
     }
-    extremes().iter().for_each(|chart| assert_well_formed(&element(chart, "x")));
+    extremes().iter().for_each(|chart| assert_well_formed(&element(chart, "x", "y")));
 }
 
 #[test]
