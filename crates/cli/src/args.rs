@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Write a stored run
     Export(ExportArgs),
+    /// Show stored runs and record files as a page, a picture or a text
+    Report(ReportArgs),
     /// List workloads, targets and the lab's designs
     List(ListArgs),
     /// Put published tables of five kernel threads beside what the simulator makes of them, and what is measured here
@@ -302,6 +304,28 @@ pub(crate) struct ExportArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Stored runs, or files with a run, a comparison or an outcome of power; several runs go into one page or picture
+    #[arg(value_name = "NAME|FILE", required = true)]
+    pub(crate) sources: Vec<OsString>,
+
+    /// How to show it [default: as the name of the --output file ends, else text]
+    #[arg(long, value_name = "FORMAT", value_parser = any_format)]
+    pub(crate) format: Option<String>,
+
+    /// Write it to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Show the conditions as well
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// What to list [default: all]
     #[arg(value_enum)]
@@ -428,6 +452,19 @@ fn comparison_format(name: &str) -> Result<&'static report::ComparisonFormat, St
             report::COMPARISON_FORMATS.iter().map(|format| format.name).collect();
         format!("there are: {}", names.join(", "))
     })
+}
+
+/// A format of a run or of a comparison: which of both is asked for, the file says.
+fn any_format(name: &str) -> Result<String, String> {
+    let runs = report::FORMATS.iter().map(|format| format.name);
+    let comparisons = report::COMPARISON_FORMATS.iter().map(|format| format.name);
+    let mut names: Vec<&str> = runs.chain(comparisons).collect();
+    names.sort_unstable();
+    names.dedup();
+    match names.contains(&name) {
+        true => Ok(name.to_owned()),
+        false => Err(format!("there are: {}", names.join(", "))),
+    }
 }
 
 fn reproduce_on(text: &OsStr) -> Result<On, String> {

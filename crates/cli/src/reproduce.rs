@@ -57,7 +57,7 @@ fn one(
     // Measured first, for the simulator makes threads and what is measured forks.
     let shown = &mut |number: usize, plans: usize, at: Progress| {
         // A hundredth of a plan is as fine as it need be.
-        let share = if at.rounds == 0 { 0 } else { 100 * at.round / at.rounds };
+        let share = (100 * at.round).checked_div(at.rounds).unwrap_or(0);
         bar.show("measuring", 100 * number + share as usize, 100 * plans);
     };
     let measured = Measurements::take(&data, on, args.time, interrupt, shown);

@@ -10,7 +10,8 @@ use std::time::Instant;
 
 /// Plans, measures, shows.
 pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
-    let destination = Output::new(args.output.as_deref())?;
+    let destination =
+        Output::new(args.output.as_deref())?.for_format(args.format.name, args.format.medium)?;
     let mut keep = Runs::to_keep(&args.store, args.save.as_ref())?;
     let measured = measure::measure(&args.measure, curves(args)?, Sides::One, args.locks, began)?;
     let Some(Done { run, left }) = measured else { return Ok(Exit::Interrupted) };
