@@ -14,6 +14,7 @@ mod mounts;
 mod numbers;
 mod output;
 mod procs;
+mod report;
 mod reproduce;
 mod sim;
 mod support;

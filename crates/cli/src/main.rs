@@ -19,6 +19,7 @@ mod power;
 mod progress;
 mod report;
 mod reproduce;
+mod reproduce_page;
 mod run;
 mod runs;
 mod topology;

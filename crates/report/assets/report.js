@@ -95,7 +95,8 @@
           this.build();
         });
       };
-      if (this.xs.every(x => x > 0)) option("xlog", "log x", chart.x.spread === "log");
+      const spread = chart.x.label === "tasks" || chart.x.spread === "log";
+      if (spread && this.xs.every(x => x > 0)) option("xlog", "log x", chart.x.spread === "log");
       if (main.from_zero && any(one => one.form === "curve")) option("ylog", "log y", main.y.spread === "log");
       if (any(one => one.form !== "area" && one.dots.some(dot => dot.length > 2))) option("bands", "intervals", true);
       if (any(one => one.ideal != null)) option("ideal", "linear scaling", true);

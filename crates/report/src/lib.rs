@@ -36,7 +36,7 @@ mod schema;
 pub use comparison::{COMPARISON_FORMATS, ComparisonFormat, verdict};
 pub use figures::Named;
 pub use history::{history, history_json};
-pub use html::{charts_html, power_html, power_svg};
+pub use html::{Block, Section, power_html, power_svg, sections_html};
 pub use number::{Rounded, round_to_interval, significant};
 pub use power::{power, power_json};
 

@@ -15,7 +15,7 @@ pub(crate) use run::runs;
 
 use crate::chart::Chart;
 use crate::{conditions, escape};
-use figure::Figures;
+use figure::{Figures, Level};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use results::{Run, Warning};
 
@@ -29,23 +29,48 @@ const PLOT_LICENCE: &str = include_str!("../../assets/uplot.LICENSE");
 /// Nothing may be fetched, whatever a name in the record tries.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// A page of charts with what belongs to them as text: for figures that are no run.
-///
-/// `facts` are a label and a text each; `tables` a caption and rows, the first of which is the header. Names need not be
-/// escaped.
-pub fn charts_html(
-    title: &str,
-    facts: &[(&str, String)],
-    charts: &[Chart],
-    tables: &[(String, Vec<Vec<String>>)],
-) -> String {
+/// A part of a page of figures that are no run. Names in it need not be escaped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Section {
+    /// Its heading.
+    pub title: String,
+    /// Shown first.
+    pub charts: Vec<Chart>,
+    /// What is said about them.
+    pub blocks: Vec<Block>,
+}
+
+/// A piece of text in a [`Section`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// Over what follows.
+    Heading(String),
+    /// A sentence or more.
+    Item(String),
+    /// A caption and rows, the first of which is the header.
+    Table(String, Vec<Vec<String>>),
+}
+
+/// Figures that are no run, as a page.
+pub fn sections_html(title: &str, sections: &[Section]) -> String {
     let mut figures = Figures::default();
-    let body = html! {
-        (listed("About", facts))
-        @for chart in charts { section { (figures.draw(chart, figure::Level::Second)) } }
-        @for (caption, rows) in tables { section { (table::of_rows(caption, rows)) } }
-    };
-    page(title, &[], body, &figures)
+    let mut parts: Vec<Markup> = Vec::new();
+    for part in sections {
+        parts.push(html! {
+            section {
+                h2 { (escape::plain(&part.title)) }
+                @for chart in &part.charts { (figures.draw(chart, Level::Third)) }
+                @for block in &part.blocks {
+                    @match block {
+                        Block::Heading(text) => h3 { (escape::plain(text)) },
+                        Block::Item(text) => p { (escape::plain(text)) },
+                        Block::Table(caption, rows) => (table::of_rows(caption, rows)),
+                    }
+                }
+            }
+        });
+    }
+    page(title, &[], html! { @for part in parts { (part) } }, &figures)
 }
 
 /// The whole document around `body`.
@@ -79,18 +104,6 @@ fn page(title: &str, sentences: &[String], body: Markup, figures: &Figures) -> S
     let mut text = markup.into_string();
     text.push('\n');
     text
-}
-
-/// Labels and texts.
-fn listed(heading: &str, facts: &[(&str, String)]) -> Markup {
-    html! {
-        @if !facts.is_empty() {
-            section {
-                h2 { (heading) }
-                (table::facts(facts))
-            }
-        }
-    }
 }
 
 /// The conditions of a run; the command is in a form that can be copied.
