@@ -15,6 +15,7 @@ mod mounts;
 mod numbers;
 mod output;
 mod procs;
+mod report;
 mod reproduce;
 mod sim;
 mod support;

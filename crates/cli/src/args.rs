@@ -6,6 +6,7 @@ use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser}
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use harness::Target;
 use harness::machine::topology::Pin;
+use report::Medium;
 use reproduce::On;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Write a stored run
     Export(ExportArgs),
+    /// Show stored runs and record files as a page, a picture or a text
+    Report(ReportArgs),
     /// List workloads, targets and the lab's designs
     List(ListArgs),
     /// Put published tables of five kernel threads beside what the simulator makes of them, and what is measured here
@@ -251,9 +254,44 @@ pub(crate) struct PowerArgs {
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
 
-    /// text or json
+    /// text, json, html or svg
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
-    pub(crate) format: ListFormat,
+    pub(crate) format: PowerFormat,
+
+    /// Write it to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// `--format` of `vfscale power`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PowerFormat {
+    Text,
+    Json,
+    /// A page, for a browser
+    Html,
+    /// A picture
+    Svg,
+}
+
+impl PowerFormat {
+    /// As on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            PowerFormat::Text => "text",
+            PowerFormat::Json => "json",
+            PowerFormat::Html => "html",
+            PowerFormat::Svg => "svg",
+        }
+    }
+
+    /// Where it makes sense to write it to.
+    pub(crate) fn medium(self) -> Medium {
+        match self {
+            PowerFormat::Text | PowerFormat::Json => Medium::Terminal,
+            PowerFormat::Html | PowerFormat::Svg => Medium::File,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -304,6 +342,28 @@ pub(crate) struct ExportArgs {
     /// Write it to this file, whole or not at all
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Stored runs, or files with a run, a comparison or an outcome of power; several runs go into one page or picture
+    #[arg(value_name = "NAME|FILE", required = true)]
+    pub(crate) sources: Vec<OsString>,
+
+    /// How to show it [default: as the name of the --output file ends, else text]
+    #[arg(long, value_name = "FORMAT", value_parser = any_format)]
+    pub(crate) format: Option<String>,
+
+    /// Write it to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Show the conditions as well
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
 
     #[command(flatten)]
     pub(crate) store: StoreArgs,
@@ -374,8 +434,47 @@ pub(crate) struct ReproduceArgs {
 
     /// How to show the pages
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    #[arg(value_parser = PossibleValuesParser::new(reproduce::Format::ALL.map(reproduce::Format::name)).map(page_format))]
-    pub(crate) format: reproduce::Format,
+    #[arg(value_parser = PossibleValuesParser::new(PageFormat::all().map(PageFormat::name)).map(page_format))]
+    pub(crate) format: PageFormat,
+
+    /// Write them to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// `--format` of `vfscale reproduce`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PageFormat {
+    /// What the crate `reproduce` writes by itself.
+    Text(reproduce::Format),
+    /// One page, for a browser.
+    Html,
+    /// One picture.
+    Svg,
+}
+
+impl PageFormat {
+    fn all() -> impl Iterator<Item = PageFormat> {
+        let texts = reproduce::Format::ALL.into_iter().map(PageFormat::Text);
+        texts.chain([PageFormat::Html, PageFormat::Svg])
+    }
+
+    /// As on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            PageFormat::Text(format) => format.name(),
+            PageFormat::Html => "html",
+            PageFormat::Svg => "svg",
+        }
+    }
+
+    /// Where it makes sense to write it to.
+    pub(crate) fn medium(self) -> Medium {
+        match self {
+            PageFormat::Text(_) => Medium::Terminal,
+            PageFormat::Html | PageFormat::Svg => Medium::File,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -473,6 +572,19 @@ fn comparison_format(name: &str) -> Result<&'static report::ComparisonFormat, St
     })
 }
 
+/// A format of a run or of a comparison: which of both is asked for, the file says.
+fn any_format(name: &str) -> Result<String, String> {
+    let runs = report::FORMATS.iter().map(|format| format.name);
+    let comparisons = report::COMPARISON_FORMATS.iter().map(|format| format.name);
+    let mut names: Vec<&str> = runs.chain(comparisons).collect();
+    names.sort_unstable();
+    names.dedup();
+    match names.contains(&name) {
+        true => Ok(name.to_owned()),
+        false => Err(format!("there are: {}", names.join(", "))),
+    }
+}
+
 fn reproduce_on(text: &OsStr) -> Result<On, String> {
     match text.as_bytes() {
         b"sim" => Ok(On::Sim),
@@ -484,10 +596,10 @@ fn reproduce_on(text: &OsStr) -> Result<On, String> {
     }
 }
 
-fn page_format(name: String) -> reproduce::Format {
-    let mut all = reproduce::Format::ALL.into_iter();
-    all.find(|format| format.name() == name)
-        .expect("clap lets only the names of Format::ALL through")
+fn page_format(name: String) -> PageFormat {
+    PageFormat::all()
+        .find(|format| format.name() == name)
+        .expect("clap lets only the names of PageFormat::all through")
 }
 
 fn pin(name: String) -> Pin {

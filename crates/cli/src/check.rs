@@ -17,7 +17,8 @@ use vfs_api::TaskMode;
 
 /// Loads, measures, compares, shows.
 pub(crate) fn check(args: &CheckArgs, began: Instant) -> anyhow::Result<Exit> {
-    let destination = Output::new(args.verdict.output.as_deref())?;
+    let destination = Output::new(args.verdict.output.as_deref())?
+        .for_format(args.verdict.format.name, args.verdict.format.medium)?;
     let mut keep = Runs::to_keep(&args.store, args.save.as_ref())?;
     let (label, mut stored) = runs::load(&args.store, OsStr::new(&args.against))?;
     if !args.workloads.is_empty() {

@@ -14,7 +14,8 @@ use vfs_api::Selected;
 
 /// Measures or loads, compares, shows.
 pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit> {
-    let destination = Output::new(args.verdict.output.as_deref())?;
+    let destination = Output::new(args.verdict.output.as_deref())?
+        .for_format(args.verdict.format.name, args.verdict.format.medium)?;
     let bound = args.measure.precision.unwrap_or(compare::BOUND);
     let (comparison, left) = match words(args)? {
         Words::Targets { sides, labels, workloads } => {

@@ -8,7 +8,8 @@ use std::ffi::OsStr;
 
 /// Loads and writes.
 pub(crate) fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
-    let destination = Output::new(args.output.as_deref())?;
+    let destination =
+        Output::new(args.output.as_deref())?.for_format(args.format.name, args.format.medium)?;
     let (_, run) = runs::load(&args.store, OsStr::new(&args.name))?;
     let seen = |point: &results::Point| point.traced.is_some() || !point.locks.is_empty();
     if args.format.needs_locks() && !run.curves.iter().flat_map(|curve| &curve.points).any(seen) {

@@ -18,7 +18,9 @@ mod measure;
 mod output;
 mod power;
 mod progress;
+mod report;
 mod reproduce;
+mod reproduce_page;
 mod run;
 mod runs;
 mod topology;
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Command::History(args) => history::history(&args),
         Command::Import(args) => import::import(&args),
         Command::Export(args) => export::export(&args),
+        Command::Report(args) => report::report(&args),
         Command::List(args) => list::list(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Topology(args) => topology::topology(&args),

@@ -2,7 +2,7 @@
 
 use crate::args::Usage;
 use anyhow::Context;
-use report::Style;
+use report::{Medium, Style};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,21 @@ impl Output {
             })?;
         }
         Ok(Output { file })
+    }
+
+    /// The same for a result in the format called `name`.
+    ///
+    /// # Errors
+    /// It would go to a terminal, which cannot show it.
+    pub(crate) fn for_format(self, name: &str, medium: Medium) -> anyhow::Result<Output> {
+        let shown = self.file.is_none() && std::io::stdout().is_terminal();
+        if shown && medium == Medium::File {
+            let what = format!(
+                "a terminal cannot show {name}: write it to a file with -o FILE.{name}, or redirect it"
+            );
+            return Err(Usage(what).into());
+        }
+        Ok(self)
     }
 
     /// Renders and writes.

@@ -1,9 +1,10 @@
 //! `vfscale reproduce`: published tables beside what the simulator makes of them and what is measured here.
 
 use crate::Exit;
-use crate::args::ReproduceArgs;
-use crate::output;
+use crate::args::{PageFormat, ReproduceArgs};
+use crate::output::{self, Output};
 use crate::progress::PointBar;
+use crate::reproduce_page;
 use anyhow::Context;
 use harness::{Interrupt, Progress};
 use reproduce::{Measurements, On, Page, Published, Simulation, Simulator, THREADS, page, render};
@@ -19,6 +20,8 @@ pub(crate) fn names() -> Vec<&'static str> {
 
 /// Makes and prints the pages; after an interruption those that there are.
 pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<Exit> {
+    let destination = Output::new(args.output.as_deref())?
+        .for_format(args.format.name(), args.format.medium())?;
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
     let on = distinct(&args.on);
     let mut pages = Vec::new();
@@ -33,7 +36,11 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<Exit> {
             left = left.or(not_removed);
         }
     }
-    output::print(&render(&pages, args.format))?;
+    destination.write(|_| match args.format {
+        PageFormat::Text(format) => render(&pages, format),
+        PageFormat::Html => reproduce_page::html(&pages),
+        PageFormat::Svg => reproduce_page::svg(&pages),
+    })?;
     match left {
         Some(left) => Err(left.into()),
         None if interrupt.asked() => {

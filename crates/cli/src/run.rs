@@ -12,7 +12,8 @@ use vfs_api::Selected;
 /// Plans, measures, shows.
 pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
     args.locks.suffice_for(args.format)?;
-    let destination = Output::new(args.output.as_deref())?;
+    let destination =
+        Output::new(args.output.as_deref())?.for_format(args.format.name, args.format.medium)?;
     let mut keep = Runs::to_keep(&args.store, args.save.as_ref())?;
     let locks = args.locks.wanted();
     let measured = measure::measure(&args.measure, curves(args)?, Sides::One, locks, began)?;

@@ -1,5 +1,6 @@
 //! The conditions of a run as label and value, for people.
 
+use crate::mail;
 use results::{Host, Run};
 
 /// Labels and values in a fixed order. The values hold names from outside: pass them through [`crate::escape`].
@@ -59,6 +60,24 @@ pub(crate) fn conditions(run: &Run) -> Vec<(&'static str, String)> {
         ));
     }
     lines
+}
+
+/// Those that belong below a figure in a mail, a line each.
+pub(crate) fn for_mail(run: &Run) -> String {
+    let wanted = [
+        "command",
+        "rounds",
+        "kernel",
+        "CPU",
+        "usable CPUs",
+        "governor",
+        "CPU quota",
+        "file system",
+    ];
+    let lines = conditions(run);
+    let lines = lines.iter().filter(|(what, _)| wanted.contains(what));
+    let lines = lines.map(|(what, value)| mail::wrap(&format!("{what}: {}", mail::name(value))));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn cpu(host: &Host) -> String {

@@ -30,10 +30,10 @@ pub(crate) fn cpus(run: &Run, curve: &Curve) -> usize {
 }
 
 /// The names of the curves in a legend: the workload, and of target and mode what tells them apart.
-pub(crate) fn labels(curves: &[Curve]) -> Vec<String> {
-    let differ = |part: fn(&Curve) -> &str| curves.windows(2).any(|w| part(&w[0]) != part(&w[1]));
+pub(crate) fn labels(curves: &[&Curve]) -> Vec<String> {
+    let differ = |part: fn(&Curve) -> &str| curves.windows(2).any(|w| part(w[0]) != part(w[1]));
     let (targets, modes) = (differ(|curve| &curve.target), differ(|curve| &curve.mode));
-    let label = |curve: &Curve| {
+    let label = |curve: &&Curve| {
         let target = if targets { format!(" on {}", curve.target) } else { String::new() };
         let mode = if modes { format!(" ({} mode)", curve.mode) } else { String::new() };
         format!("{}{target}{mode}", curve.workload)
@@ -43,15 +43,17 @@ pub(crate) fn labels(curves: &[Curve]) -> Vec<String> {
 
 /// One sentence a curve; with several curves each begins with the curve's label. Curves without a point have none.
 pub(crate) fn sentences(run: &Run, name: impl Fn(&str) -> String) -> Vec<String> {
-    let labels = labels(&run.curves);
-    let measured = run.curves.iter().zip(labels).filter(|(curve, _)| !curve.points.is_empty());
-    measured
-        .map(|(curve, label)| {
-            let cpus = u32::try_from(cpus(run, curve)).unwrap_or(u32::MAX);
-            let shape = curve.shape(cpus);
-            format!("{} {}{}", name(&label), shape.sentence(), certainty(curve, &shape))
-        })
+    let labels = labels(&run.curves.iter().collect::<Vec<_>>());
+    let said = run.curves.iter().zip(labels);
+    said.filter_map(|(curve, label)| Some(format!("{} {}", name(&label), sentence(run, curve)?)))
         .collect()
+}
+
+/// What a curve does, to be put behind its label; none without a point.
+pub(crate) fn sentence(run: &Run, curve: &Curve) -> Option<String> {
+    let cpus = u32::try_from(cpus(run, curve)).unwrap_or(u32::MAX);
+    let shape = curve.shape(cpus);
+    (!curve.points.is_empty()).then(|| format!("{}{}", shape.sentence(), certainty(curve, &shape)))
 }
 
 /// The 95 % interval of the speed-up that the sentence is about, to be put behind it.

@@ -61,6 +61,23 @@ pub(crate) fn markdown_code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
+/// `text` inside of an XML or HTML element or attribute. Characters that XML has not at all are shown as [`plain`] shows them.
+pub(crate) fn xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in plain(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// A number in CSV: the shortest text that reads back as the same float; nothing where there is no number.
 pub(crate) fn csv_number(value: Option<f64>) -> Cow<'static, str> {
     value.filter(|value| value.is_finite()).map_or("".into(), |value| value.to_string().into())
@@ -106,6 +123,14 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(markdown(text), expected);
         }
+    }
+
+    #[test]
+    fn xml_has_no_tag_from_outside_and_no_character_that_it_must_not_have() {
+        assert_eq!(
+            xml("<b a='1'>&\u{1b}\u{ffff}\""),
+            "&lt;b a=&#39;1&#39;&gt;&amp;\\x1b\u{fffd}&quot;"
+        );
     }
 
     #[test]

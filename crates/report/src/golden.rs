@@ -73,6 +73,16 @@ fn markdown() {
 }
 
 #[test]
+fn mail() {
+    check("small.mail", &fixture::run(), "mail", Style::default());
+    for run in fixture::odd_runs().iter().chain([&fixture::several()]) {
+        let render = Format::by_name("mail").expect("a format").render;
+        let text = render(run, &Style { colour: true, width: 200, ..Style::default() });
+        assert!(text.is_ascii() && longest_line(&text) <= 72, "{text}");
+    }
+}
+
+#[test]
 fn csv() {
     check("small.csv", &fixture::run(), "csv", Style::default());
 }

@@ -75,7 +75,7 @@ struct Drawn {
 /// The curves of the run in one plot of at most `style.width` columns, a line an element. Empty if there is nothing to see:
 /// fewer than two task counts, or no room.
 pub(crate) fn plot(run: &Run, style: &Style) -> Vec<String> {
-    let labels = curves::labels(&run.curves);
+    let labels = curves::labels(&run.curves.iter().collect::<Vec<_>>());
     plot_curves(&labels.into_iter().zip(&run.curves).collect::<Vec<_>>(), style)
 }
 

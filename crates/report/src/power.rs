@@ -47,6 +47,19 @@ pub fn power_json(report: &PowerReport) -> String {
     json::rows(report)
 }
 
+/// A table per workload, target and mode, with its caption.
+pub(crate) fn tables(report: &PowerReport) -> Vec<(String, Table)> {
+    let curve = |a: &PowerPoint, b: &PowerPoint| {
+        (&a.workload, &a.target, &a.mode) == (&b.workload, &b.target, &b.mode)
+    };
+    let of = |points: &[PowerPoint]| {
+        let first = &points[0];
+        let caption = format!("{} on {}, {} mode", first.workload, first.target, first.mode);
+        (caption, table(points))
+    };
+    report.points.chunk_by(curve).map(of).collect()
+}
+
 fn table(points: &[PowerPoint]) -> Table {
     let header = vec![
         ["", "tasks"],
@@ -91,12 +104,12 @@ fn table(points: &[PowerPoint]) -> Table {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::fixture;
     use results::Sees;
 
-    fn report() -> PowerReport {
+    pub(crate) fn report() -> PowerReport {
         let point = |tasks, sees: Vec<Sees>| PowerPoint {
             workload: "open_close".into(),
             target: "dir:/mnt/\u{1b}x".into(),

@@ -15,7 +15,9 @@ pub(crate) fn weighted(run: &Run) -> (&'static str, Vec<Stack>) {
 
 fn of_points(run: &Run, stacks: fn(&Point) -> Vec<Stack>) -> Vec<Stack> {
     let mut all = Vec::new();
-    for (curve, label) in run.curves.iter().zip(curves::labels(&run.curves)) {
+    for (curve, label) in
+        run.curves.iter().zip(curves::labels(&run.curves.iter().collect::<Vec<_>>()))
+    {
         for point in &curve.points {
             let task = if point.tasks == 1 { "task" } else { "tasks" };
             let below = [escape::plain(&label).into_owned(), format!("{} {task}", point.tasks)];

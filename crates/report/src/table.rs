@@ -69,6 +69,27 @@ impl Table {
     }
 }
 
+impl Table {
+    /// [`Table::of_curve`] without the columns that make it wider than a mail.
+    pub(crate) fn of_curve_short(curve: &Curve, cpus: usize) -> Table {
+        let mut table = Table::of_curve(curve, cpus);
+        let left_out = |column: &mut usize| {
+            *column += 1;
+            LONG_ONLY.contains(&(*column - 1))
+        };
+        let mut column = 0;
+        table.header.retain(|_| !left_out(&mut column));
+        for row in &mut table.rows {
+            let mut column = 0;
+            row.retain(|_| !left_out(&mut column));
+        }
+        table
+    }
+}
+
+/// Columns that a mail leaves out: what one can work out, and the times.
+const LONG_ONLY: [usize; 4] = [4, 5, 6, 7];
+
 /// The interval's column carries a sign that not every terminal has; see [`ascii`].
 const HEADER: [[&str; 2]; 11] = [
     ["", "tasks"],

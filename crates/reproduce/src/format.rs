@@ -2,6 +2,7 @@
 
 use crate::calibrate::Calibration;
 use crate::page::{Compared, Curve, Mark, Page, Quote, ShapeFound, Taken};
+use std::cell::RefCell;
 use std::fmt::Write;
 
 /// How to show pages.
@@ -42,6 +43,49 @@ pub fn render(pages: &[Page], format: Format) -> String {
         Format::Markdown => {
             pages.iter().map(|page| people(page, &Markdown)).collect::<Vec<_>>().join("\n")
         }
+    }
+}
+
+/// A piece of a page, in the order in which people read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// Over what follows.
+    Heading(String),
+    /// A sentence or more.
+    Item(String),
+    /// Rows, the first of which is the header.
+    Table(Vec<Vec<String>>),
+}
+
+/// A page in pieces, without its title, for whom neither text nor Markdown will do.
+pub fn blocks(page: &Page) -> Vec<Block> {
+    let pieces = Pieces(RefCell::new(Vec::new()));
+    people(page, &pieces);
+    pieces.0.into_inner()
+}
+
+/// A layout that takes the pieces instead of writing them.
+struct Pieces(RefCell<Vec<Block>>);
+
+impl Pieces {
+    fn take(&self, block: Block) -> String {
+        self.0.borrow_mut().push(block);
+        String::new()
+    }
+}
+
+impl Layout for Pieces {
+    fn title(&self, _: &str) -> String {
+        String::new()
+    }
+    fn heading(&self, text: &str) -> String {
+        self.take(Block::Heading(text.to_owned()))
+    }
+    fn item(&self, text: &str) -> String {
+        self.take(Block::Item(text.to_owned()))
+    }
+    fn table(&self, rows: &[Vec<String>]) -> String {
+        self.take(Block::Table(rows.to_vec()))
     }
 }
 
@@ -435,6 +479,27 @@ mod tests {
                     assert!(words.replace('"', "").contains(&slip), "{}: {slip}", data.name);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_pieces_of_a_page_are_those_of_its_text() {
+        for (data, page) in pages() {
+            let pieces = blocks(&page);
+            let text = render(std::slice::from_ref(&page), Format::Text);
+            for piece in &pieces {
+                let words = match piece {
+                    Block::Heading(words) | Block::Item(words) => vec![words.clone()],
+                    Block::Table(rows) => rows.concat(),
+                };
+                let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                for words in words {
+                    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+                    assert!(flat.contains(&words), "{}: {words}", data.name);
+                }
+            }
+            let tables = pieces.iter().filter(|piece| matches!(piece, Block::Table(_))).count();
+            assert!(tables >= 2, "{}: published and compared", data.name);
         }
     }
 

@@ -19,7 +19,7 @@ mod simulation;
 mod tiobench;
 
 pub use calibrate::Calibration;
-pub use format::{Format, render};
+pub use format::{Block, Format, blocks, render};
 pub use measure::{Measurements, On};
 pub use page::{Compared, Curve, Mark, Page, Predicted, Quote, ShapeFound, Taken, Watch, page};
 pub use published::{Error, Measure, Point, Published, THREADS};

@@ -46,6 +46,16 @@ pub(crate) fn percentiles(resamples: &mut [f64], alpha: f64) -> Option<[f64; 2]>
     Some([*resamples.get(outside)?, resamples[high]])
 }
 
+/// Task count at which the efficiency, related to the smallest count, has fallen to a half, interpolated between the counts of
+/// `curve` (tasks, rate; ascending); none where it does not fall so far, or where a rate is not positive.
+pub fn knee(curve: &[(u32, f64)]) -> Option<f64> {
+    let point = |&(tasks, rate): &(u32, f64)| {
+        (tasks > 0 && rate > 0.0).then(|| (f64::from(tasks), rate.ln()))
+    };
+    let points = Points(curve.iter().map(point).collect::<Option<Vec<_>>>()?);
+    Some(points.knee()).filter(|knee| knee.is_finite())
+}
+
 /// Logarithms of a curve's rates by task count and round, in the order of the task counts.
 #[derive(Clone, Debug)]
 pub(crate) struct LogCurve(Vec<(u32, Vec<f64>)>);
@@ -161,6 +171,12 @@ mod tests {
         assert!((falling.knee() - 6.0).abs() < 1e-9, "{}", falling.knee());
         assert_eq!(falling.peak().map(|peak| peak.0), Some(4.0));
         assert_eq!(falling.retrograde(), Some(16.0));
+
+        assert_eq!(knee(&[(1, 10.0), (2, 20.0), (4, 30.0), (8, 30.0)]).map(f64::round), Some(6.0));
+        assert_eq!(
+            [knee(&[(1, 10.0), (2, 20.0)]), knee(&[(1, 10.0), (8, 0.0)]), knee(&[])],
+            [None; 3]
+        );
 
         let linear = points(&[(2.0, 10.0), (4.0, 20.0)]);
         assert_eq!((linear.knee(), linear.retrograde()), (f64::INFINITY, None));

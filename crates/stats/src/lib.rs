@@ -29,7 +29,7 @@ mod welch;
 
 pub use changepoint::{ChangePoint, HistoryPoint, change_points};
 pub use confidence::Confidence;
-pub use curve::{CurveRounds, Place};
+pub use curve::{CurveRounds, Place, knee};
 pub use curve_change::{
     CurveChange, KneeChange, LawChange, NoChange, PeakChange, RetrogradeChange, curve_change,
 };

@@ -1,13 +1,14 @@
 //! For a spreadsheet or a script: one row per task count, every digit there is.
 
 use super::{ComparisonFormat, sentence};
-use crate::Style;
+use crate::{Medium, Style};
 use crate::escape::{csv as field, csv_number as number};
 use results::{Comparison, Pairing, Verdict};
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
     name: "csv",
     summary: "one row per task count, not rounded, for a spreadsheet or a script",
+    medium: Medium::Terminal,
     render,
 };
 

@@ -2,13 +2,14 @@
 //! sides, and a line per figure with relative standard deviations. The verdicts stand below, for that layout has none.
 
 use super::{ComparisonFormat, sentence, table};
-use crate::{Style, mail};
+use crate::{Medium, Style, mail};
 use results::{ComparedCurve, Comparison, Point};
 use std::collections::BTreeMap;
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
     name: "lkp",
     summary: "the layout of the kernel test robot's mails",
+    medium: Medium::Terminal,
     render,
 };
 

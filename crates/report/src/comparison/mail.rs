@@ -2,12 +2,13 @@
 
 use super::{ComparisonFormat, sentence, table, text};
 use crate::layout::text as lay_out;
-use crate::{Style, conditions, locks, mail, plot};
-use results::{Comparison, Run};
+use crate::{Medium, Style, conditions, locks, mail, plot};
+use results::Comparison;
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
     name: "mail",
     summary: "72 columns of ASCII for a cover letter: verdict, table, curves, conditions",
+    medium: Medium::Terminal,
     render,
 };
 
@@ -50,19 +51,10 @@ fn render(comparison: &Comparison, _: &Style) -> String {
         paragraphs.push(mail::ascii(&plot::plot_curves(&drawn, &style).join("\n")));
     }
     let same = comparison.before.host == comparison.after.host;
-    paragraphs.push(conditions_of(&comparison.before));
+    paragraphs.push(conditions::for_mail(&comparison.before));
     if !same {
-        paragraphs.push(format!("after:\n{}", conditions_of(&comparison.after)));
+        paragraphs.push(format!("after:\n{}", conditions::for_mail(&comparison.after)));
     }
     paragraphs.retain(|paragraph| !paragraph.is_empty());
     paragraphs.join("\n\n") + "\n"
-}
-
-fn conditions_of(run: &Run) -> String {
-    let wanted = ["command", "rounds", "kernel", "CPU", "usable CPUs", "governor", "CPU quota", "file system"];
-    let all = conditions::conditions(run);
-    let lines = all.iter().filter(|(what, _)| wanted.contains(what)).map(|(what, value)| {
-        mail::wrap(&format!("{what}: {}", mail::name(value)))
-    });
-    lines.collect::<Vec<_>>().join("\n")
 }

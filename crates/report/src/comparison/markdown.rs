@@ -2,12 +2,13 @@
 
 use super::{ComparisonFormat, sentence, table, text};
 use crate::layout::markdown as lay_out;
-use crate::{Style, conditions, escape, formats, locks, plot};
+use crate::{Medium, Style, conditions, escape, formats, locks, plot};
 use results::Comparison;
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
     name: "markdown",
     summary: "verdict, tables, plot and conditions, for an issue or a wiki",
+    medium: Medium::Terminal,
     render,
 };
 

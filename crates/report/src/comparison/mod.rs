@@ -5,10 +5,13 @@ mod table;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::Style;
+use crate::{Medium, Style};
 use results::Comparison;
 
+pub(crate) use sentence::pairing;
 pub use sentence::verdict;
+pub(crate) use table::of as table_of;
+pub(crate) use text::{both, differences, heading, notes, partial};
 
 /// A way to write a comparison.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +20,8 @@ pub struct ComparisonFormat {
     pub name: &'static str,
     /// One line for the help.
     pub summary: &'static str,
+    /// Where it makes sense to write it to.
+    pub medium: Medium,
     /// Writes the comparison. The text ends with a newline.
     pub render: fn(&Comparison, &Style) -> String,
 }
@@ -38,4 +43,4 @@ macro_rules! formats {
 }
 
 // To add a format, write its file and add its name here.
-formats!(text, markdown, csv, json, mail, lkp);
+formats!(text, markdown, csv, json, mail, lkp, svg, html);

@@ -192,7 +192,7 @@ pub(super) fn shape(curve: &ComparedCurve) -> Vec<String> {
 }
 
 /// What a comparison of stored runs costs, said before the numbers.
-pub(super) fn pairing(comparison: &Comparison) -> Option<String> {
+pub(crate) fn pairing(comparison: &Comparison) -> Option<String> {
     (comparison.pairing == Pairing::Stored).then(|| {
         "NOT INTERLEAVED: the two runs were taken one after the other, so whatever changed on the machine between them is part \
          of the difference; measure both in one vfscale compare to be sure"

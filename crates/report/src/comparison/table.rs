@@ -6,7 +6,7 @@ use crate::table::{NONE, Table, finite};
 use results::{ComparedCurve, ComparedPoint, Comparison, Point, Run};
 
 /// One row per task count: before, after, change with its interval, verdict, rounds.
-pub(super) fn of(comparison: &Comparison, number: usize) -> Table {
+pub(crate) fn of(comparison: &Comparison, number: usize) -> Table {
     let curve = &comparison.curves[number];
     let unit = curve.metric.unit.as_str();
     let header = vec![

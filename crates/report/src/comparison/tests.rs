@@ -100,7 +100,7 @@ fn with_locks() -> Comparison {
     with_locks
 }
 
-fn odd() -> Vec<Comparison> {
+pub(crate) fn odd() -> Vec<Comparison> {
     let mut nothing = comparison();
     nothing.curves.clear();
     let mut idle = comparison();

@@ -2,12 +2,13 @@
 
 use super::{ComparisonFormat, sentence, table};
 use crate::layout::{emphasis, text as lay_out};
-use crate::{Style, conditions, escape, locks, plot};
+use crate::{Medium, Style, conditions, escape, locks, plot};
 use results::{ComparedCurve, Comparison, Curve};
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
     name: "text",
     summary: "the verdict, a table and both curves, for a terminal",
+    medium: Medium::Terminal,
     render,
 };
 
@@ -44,13 +45,13 @@ fn render(comparison: &Comparison, style: &Style) -> String {
 }
 
 /// "PARTIAL: ..." if a side was interrupted.
-pub(super) fn partial(comparison: &Comparison) -> Option<String> {
+pub(crate) fn partial(comparison: &Comparison) -> Option<String> {
     let runs = [&comparison.before, &comparison.after];
     runs.into_iter().find_map(crate::curves::partial)
 }
 
 /// One line per condition that differs.
-pub(super) fn differences(comparison: &Comparison) -> Vec<String> {
+pub(crate) fn differences(comparison: &Comparison) -> Vec<String> {
     let line = |difference: &results::Difference| {
         format!(
             "differs: {}: {} -> {}",
@@ -62,7 +63,7 @@ pub(super) fn differences(comparison: &Comparison) -> Vec<String> {
     comparison.differences.iter().map(line).collect()
 }
 
-pub(super) fn heading(comparison: &Comparison, curve: &ComparedCurve) -> String {
+pub(crate) fn heading(comparison: &Comparison, curve: &ComparedCurve) -> String {
     let [before, after] = &comparison.labels;
     format!(
         "{}, {} mode: {} (before) and {} (after)",
@@ -74,7 +75,7 @@ pub(super) fn heading(comparison: &Comparison, curve: &ComparedCurve) -> String 
 }
 
 /// What is to be said below the table.
-pub(super) fn notes(curve: &ComparedCurve) -> Vec<String> {
+pub(crate) fn notes(curve: &ComparedCurve) -> Vec<String> {
     let mut lines = sentence::shape(curve);
     for point in &curve.points {
         let task = if point.tasks == 1 { "task" } else { "tasks" };
@@ -85,7 +86,7 @@ pub(super) fn notes(curve: &ComparedCurve) -> Vec<String> {
 }
 
 /// Both sides' curves with the names that they have in the legend.
-pub(super) fn both<'a>(
+pub(crate) fn both<'a>(
     comparison: &'a Comparison,
     curve: &ComparedCurve,
 ) -> Vec<(String, &'a Curve)> {

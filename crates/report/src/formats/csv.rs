@@ -1,13 +1,14 @@
 //! For a spreadsheet or a script: one row a point, every digit there is.
 
 use crate::escape::{csv as field, csv_number as number};
-use crate::{Format, Style, scheduling};
+use crate::{Format, Medium, Style, scheduling};
 use results::{Curve, Point, Run};
 use std::borrow::Cow;
 
 pub(super) const FORMAT: Format = Format {
     name: "csv",
     summary: "one row per point, not rounded, for a spreadsheet or a script",
+    medium: Medium::Terminal,
     render,
 };
 

@@ -1,10 +1,11 @@
 //! A flame graph of what `--locks` found, as SVG.
 
-use crate::{Format, Style, curves, flame, stacks};
+use crate::{Format, Medium, Style, curves, flame, stacks};
 use results::Run;
 
 pub(crate) const FORMAT: Format = Format {
     name: "flame",
+    medium: Medium::File,
     summary: "a flame graph (SVG) of what --locks found: time waited by stack, else samples",
     render,
 };
@@ -12,7 +13,7 @@ pub(crate) const FORMAT: Format = Format {
 fn render(run: &Run, _: &Style) -> String {
     let (unit, stacks) = stacks::weighted(run);
     let what = if unit == "ns" { "waits for locks" } else { "samples in the kernel" };
-    let title = format!("{what}: {}", curves::labels(&run.curves).join("; "));
+    let title = format!("{what}: {}", curves::labels(&run.curves.iter().collect::<Vec<_>>()).join("; "));
     let unit = if unit == "ns" { "ns waited" } else { unit };
     flame::svg(&title, unit, &stacks)
 }

@@ -1,11 +1,12 @@
 //! For flame graph tools: a line per stack, frames joined by `;`, then its weight.
 
-use crate::{Format, Style, escape, stacks};
+use crate::{Format, Medium, Style, escape, stacks};
 use results::Run;
 use std::fmt::Write;
 
 pub(crate) const FORMAT: Format = Format {
     name: "folded",
+    medium: Medium::Terminal,
     summary: "folded stacks of what --locks found (ns waited, else samples), for flame graph tools",
     render,
 };

@@ -1,12 +1,13 @@
 //! For programs: the whole record, every sample, as described in `docs/run-format.md`.
 
 use crate::json::rows;
-use crate::{Format, Style};
+use crate::{Format, Medium, Style};
 use results::Run;
 
 pub(super) const FORMAT: Format = Format {
     name: "json",
     summary: "every sample and the conditions, for programs (docs/run-format.md)",
+    medium: Medium::Terminal,
     render,
 };
 

@@ -1,11 +1,12 @@
 //! For programs that read line by line: the record without samples, then one sample a line (`docs/run-format.md`).
 
-use crate::{Format, Style};
+use crate::{Format, Medium, Style};
 use results::Run;
 
 pub(super) const FORMAT: Format = Format {
     name: "jsonl",
     summary: "the record on one line and then one sample a line, for programs",
+    medium: Medium::Terminal,
     render,
 };
 

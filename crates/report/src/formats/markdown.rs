@@ -2,12 +2,13 @@
 
 use crate::layout::markdown as lay_out;
 use crate::table::Table;
-use crate::{Format, Style, conditions, curves, escape, lines, locks, plot, scheduling};
+use crate::{Format, Medium, Style, conditions, curves, escape, lines, locks, plot, scheduling};
 use results::Run;
 
 pub(super) const FORMAT: Format = Format {
     name: "markdown",
     summary: "tables, plot, verdict and conditions, for an issue or a wiki",
+    medium: Medium::Terminal,
     render,
 };
 

@@ -12,7 +12,7 @@ macro_rules! formats {
 }
 
 // To add a format, write its file and add its name here.
-formats!(text, markdown, csv, json, jsonl, folded, flame);
+formats!(text, markdown, csv, json, jsonl, mail, svg, html, folded, flame);
 
 impl Format {
     /// Whether it shows nothing but what was seen of locks.
@@ -59,7 +59,10 @@ mod tests {
         run.host.cpu_model = Some("evil\u{9b}2J".into());
         run.command.push("\u{7}".into());
         run.warnings[0].message = "in dir:/mnt/\u{1b}]0;owned\u{7}".into();
-        for format in FORMATS.iter().filter(|format| ["text", "markdown"].contains(&format.name)) {
+        for format in FORMATS
+            .iter()
+            .filter(|format| ["text", "markdown", "mail", "svg"].contains(&format.name))
+        {
             for style in fixture::styles().into_iter().filter(|style| !style.colour) {
                 let text = (format.render)(&run, &style);
                 let bad = text.chars().find(|&c| c != '\n' && crate::escape::is_unprintable(c));

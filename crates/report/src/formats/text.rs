@@ -2,12 +2,13 @@
 
 use crate::layout::{emphasis, text as lay_out};
 use crate::table::Table;
-use crate::{Format, Style, conditions, curves, escape, lines, locks, plot, scheduling};
+use crate::{Format, Medium, Style, conditions, curves, escape, lines, locks, plot, scheduling};
 use results::Run;
 
 pub(super) const FORMAT: Format = Format {
     name: "text",
     summary: "tables, a plot and a verdict, for a terminal or a mail",
+    medium: Medium::Terminal,
     render,
 };
 

@@ -1,0 +1,221 @@
+// Opens reports from file: in Debian's Chromium and does what readers do: looks at both themes, hovers, toggles, zooms, goes
+// by keyboard, prints. Usage: node report.mjs CHROMIUM PAGES RECORD [PICTURES]
+//   PAGES     a directory of pages; run.html in it was made from RECORD
+//   RECORD    the run as JSON
+//   PICTURES  where to leave screenshots and the printed pages
+import { createRequire } from "node:module";
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import assert from "node:assert/strict";
+import { chromium } from "playwright-core";
+
+const [, , executablePath, pages, record, pictures] = process.argv;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const run = JSON.parse(readFileSync(record, "utf8"));
+const number = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 6 });
+let failed = 0;
+let passed = 0;
+
+async function test(name, body) {
+  try {
+    await body();
+    passed += 1;
+    console.log(`ok ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAILED ${name}\n  ${String(error.message).replaceAll("\n", "\n  ")}`);
+  }
+}
+
+// What a page says and asks for while `body` looks at it must be nothing.
+async function open(browser, file, options, body) {
+  const context = await browser.newContext({ viewport: { width: 1000, height: 900 }, ...options });
+  const page = await context.newPage();
+  const said = [];
+  page.on("console", message => said.push(`console: ${message.text()}`));
+  page.on("pageerror", error => said.push(`error: ${error.message}`));
+  const url = pathToFileURL(join(pages, file)).href;
+  page.on("request", request => { if (request.url() !== url) said.push(`asked for ${request.url()}`); });
+  try {
+    await page.goto(url);
+    await body(page);
+    assert.deepEqual(said, []);
+  } finally {
+    await context.close();
+  }
+}
+
+const picture = (page, name) => pictures && page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+
+// Moves the pointer over a plot, to a share of its width.
+async function hover(page, figure, at) {
+  const over = figure.locator(".u-over").first();
+  await over.scrollIntoViewIfNeeded();
+  const box = await over.boundingBox();
+  await page.mouse.move(box.x + at * box.width, box.y + box.height / 2);
+}
+
+// Not black and not empty: pixels of a plot that have a colour.
+const inked = figure => figure.locator("canvas").first().evaluate(canvas => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let count = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    const spread = Math.max(data[at], data[at + 1], data[at + 2]) - Math.min(data[at], data[at + 1], data[at + 2]);
+    if (data[at + 3] > 128 && spread > 60) count += 1;
+  }
+  return count;
+});
+
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+try {
+  for (const file of readdirSync(pages).filter(name => name.endsWith(".html")).sort()) {
+    for (const colorScheme of ["light", "dark"]) {
+      await test(`${file}, ${colorScheme}: loads alone, says nothing, and axe finds nothing`, () =>
+        open(browser, file, { colorScheme }, async page => {
+          const figures = page.locator("figure");
+          assert(await figures.count() > 0);
+          for (const figure of await figures.all()) {
+            assert(await figure.locator("canvas").count() > 0, "a figure without a plot");
+            assert(!await figure.locator(".still").isVisible(), "the still picture is shown beside the live one");
+          }
+          await picture(page, `${file}-${colorScheme}`);
+          for (const details of await page.locator("details").all()) await details.evaluate(one => { one.open = true; });
+          await page.evaluate(axe);
+          const { violations } = await page.evaluate(() => window.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"] }));
+          const found = violations.map(one => `${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map(node => node.html.slice(0, 120)).join(" | ")}`);
+          assert.deepEqual(found, []);
+        }));
+    }
+
+    await test(`${file}: without script the still pictures are there`, () =>
+      open(browser, file, { javaScriptEnabled: false }, async page => {
+        for (const still of await page.locator(".still svg").all()) assert(await still.isVisible());
+        assert(await page.locator(".still svg").count() > 0);
+        await picture(page, `${file}-noscript`);
+      }));
+
+    await test(`${file}: every control is reached with the keyboard and has a name`, () =>
+      open(browser, file, {}, async page => {
+        const wanted = await page.locator("input, button, summary, .wide").count();
+        const seen = new Set();
+        for (let press = 0; press < wanted + 50; press += 1) {
+          await page.keyboard.press("Tab");
+          const at = await page.evaluate(() => {
+            const all = [...document.querySelectorAll("input, button, summary, .wide")];
+            const active = document.activeElement;
+            const named = active.getAttribute("aria-label") || active.textContent.trim() || [...active.labels || []].map(one => one.textContent.trim()).join();
+            const outlined = getComputedStyle(active).outlineStyle !== "none";
+            return { index: all.indexOf(active), visible: active.checkVisibility(), named, outlined };
+          });
+          if (at.index < 0) continue;
+          assert(at.named, `control ${at.index} has no name`);
+          assert(at.outlined, `one does not see that ${at.named} has the focus`);
+          seen.add(at.index);
+        }
+        const hidden = await page.evaluate(() => [...document.querySelectorAll("input, button, summary, .wide")].filter(one => !one.checkVisibility()).length);
+        assert.equal(seen.size, wanted - hidden);
+      }));
+
+    await test(`${file}: on paper all curves are there`, () =>
+      open(browser, file, {}, async page => {
+        // What was switched off on the screen is on paper nevertheless.
+        await page.locator("input[data-series]").first().uncheck();
+        await page.emulateMedia({ media: "print" });
+        for (const figure of await page.locator("figure").all()) {
+          assert(await figure.locator(".still svg").isVisible());
+          assert(!await figure.locator(".live").isVisible());
+          const series = await figure.evaluate(one => JSON.parse(document.getElementById("charts").textContent)[+one.dataset.chart].panels.flatMap(panel => panel.series).filter(one => one.dots.length).length);
+          const drawn = await figure.locator(".still g[clip-path] > g").count();
+          assert(drawn >= series, `${drawn} drawn of ${series}`);
+        }
+        const pdf = await page.pdf({ path: pictures && join(pictures, `${file}.pdf`), format: "A4" });
+        assert(pdf.length > 10_000 && pdf.subarray(0, 5).toString() === "%PDF-");
+      }));
+  }
+
+  await test("a hover and the slider say what the record has", () =>
+    open(browser, "run.html", {}, async page => {
+      const figure = page.locator("figure").first();
+      const curve = run.curves[0];
+      const value = figure.locator(".value").first();
+      for (const [at, point] of [[0.01, curve.points[0]], [0.99, curve.points.at(-1)]]) {
+        await hover(page, figure, at);
+        const interval = point.ci95 ? ` [${number.format(point.ci95[0])}, ${number.format(point.ci95[1])}]` : "";
+        assert.equal(await value.textContent(), number.format(point.ops_per_s) + interval);
+        assert.equal(await figure.locator("output").textContent(), `${point.tasks} task${point.tasks === 1 ? "" : "s"}`);
+      }
+      const slider = figure.locator("input[type=range]");
+      await page.mouse.move(0, 0);
+      await slider.focus();
+      await page.keyboard.press("Home");
+      assert((await value.textContent()).startsWith(number.format(curve.points[0].ops_per_s)));
+      await page.keyboard.press("ArrowRight");
+      const second = number.format(curve.points[1].ops_per_s);
+      assert((await value.textContent()).startsWith(second));
+      assert((await slider.getAttribute("aria-valuetext")).includes(second), "the slider does not say the value");
+    }));
+
+  await test("a click and a key take a curve away and bring it back", () =>
+    open(browser, "run.html", {}, async page => {
+      const figure = page.locator("figure").first();
+      const all = await inked(figure);
+      const entry = figure.locator("label.entry").first();
+      await entry.click();
+      const fewer = await inked(figure);
+      assert(fewer < all, `${fewer} of ${all} pixels are left`);
+      assert.equal(await figure.locator(".value").first().textContent(), "");
+      await entry.locator("input").focus();
+      await page.keyboard.press("Space");
+      assert.equal(await inked(figure), all);
+    }));
+
+  await test("zoom by button, by drag, and back; both axes linear and logarithmic", () =>
+    open(browser, "run.html", {}, async page => {
+      const figure = page.locator("figure").first();
+      const shape = () => figure.locator("canvas").first().evaluate(async canvas => {
+        const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canvas.toDataURL()));
+        return [...new Uint8Array(hash)].map(byte => byte.toString(16)).join("");
+      });
+      // Where the cursor is does not change the drawing: it lies above.
+      const whole = await shape();
+      await figure.getByRole("button", { name: "Zoom in" }).click();
+      assert.notEqual(await shape(), whole, "zoom in by button");
+      await figure.getByRole("button", { name: "Show all" }).click();
+      assert.equal(await shape(), whole, "show all");
+      const box = await figure.locator(".u-over").first().boundingBox();
+      await page.mouse.move(box.x + box.width * 0.2, box.y + 40);
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width * 0.7, box.y + 60, { steps: 4 });
+      await page.mouse.up();
+      // The page draws anew in a timer; one that is set now runs after it.
+      await page.evaluate(() => new Promise(done => { setTimeout(done); }));
+      assert.notEqual(await shape(), whole, "zoom by drag");
+      await figure.locator(".u-over").first().dblclick();
+      assert.equal(await shape(), whole, "a double click shows all");
+      for (const name of ["log x", "log y", "intervals", "linear scaling"]) {
+        const box = figure.getByLabel(name);
+        if (!await box.count()) continue;
+        await box.click();
+        assert.notEqual(await shape(), whole, name);
+        await box.click();
+        assert.equal(await shape(), whole, name);
+      }
+    }));
+
+  await test("a page follows when the theme changes, and narrow windows do not cut it", () =>
+    open(browser, "run.html", { colorScheme: "light" }, async page => {
+      const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+      const [light, drawn] = [await ground(), await page.locator("canvas").first().evaluate(one => one.toDataURL())];
+      await page.emulateMedia({ colorScheme: "dark" });
+      assert.notEqual(await ground(), light);
+      assert.notEqual(await page.locator("canvas").first().evaluate(one => one.toDataURL()), drawn);
+      await page.setViewportSize({ width: 360, height: 800 });
+      await page.waitForFunction(() => document.documentElement.scrollWidth <= innerWidth);
+      await picture(page, "narrow");
+    }));
+} finally {
+  await browser.close();
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed ? 1 : 0;
