@@ -11,6 +11,9 @@ const TOO_FAR_APART: f64 = 40.0;
 const PUBLISHED: usize = 3;
 const MEASURED: [usize; 5] = [1, 2, 4, 6, 7];
 
+/// A value and its interval, if there is one.
+type Ranged = (f64, Option<[f64; 2]>);
+
 /// As one HTML page.
 pub(crate) fn html(pages: &[Page]) -> String {
     report::sections_html(
@@ -55,7 +58,7 @@ fn charts(page: &Page) -> Vec<Chart> {
 /// The rows of one unit beside each other, as values and as ratios to what was published.
 fn compared(page: &Page, unit: &str, rows: &[&Compared]) -> Option<Chart> {
     let place = |at: usize| (at + 1) as f64;
-    let all = |value: &dyn Fn(&Compared) -> Option<(f64, Option<[f64; 2]>)>| -> Vec<Dot> {
+    let all = |value: &dyn Fn(&Compared) -> Option<Ranged>| -> Vec<Dot> {
         let dots = rows.iter().enumerate().filter_map(|(at, row)| {
             let (y, interval) = value(row)?;
             Dot::new(place(at), y, interval)

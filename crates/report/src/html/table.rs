@@ -43,7 +43,9 @@ fn laid_out(caption: &str, header: &[String], rows: &[&[String]]) -> Markup {
         div.wide tabindex="0" role="group" aria-label="Table" {
             table {
                 caption { (escape::plain(caption)) }
-                thead { tr { @for title in header { th scope="col" { (escape::plain(title)) } } } }
+                thead { tr { @for title in header {
+                    @if title.is_empty() { td {} } @else { th scope="col" { (escape::plain(title)) } }
+                } } }
                 tbody { (PreEscaped(body(rows))) }
             }
         }
