@@ -23,6 +23,8 @@ missing_packages() {
     have dbench || echo "dbench import of its files"
     have hyperfine || echo "hyperfine import of its files"
     have perf || echo "linux-perf import of its files, counts beside the tracer's"
+    have chromium || echo "chromium HTML reports in a browser"
+    { have node && have npm; } || echo "npm HTML reports in a browser"
     { have cc && have readelf; } || echo "gcc linking"
     have_static_libc || echo "libc6-dev linking, the static binary"
 }
