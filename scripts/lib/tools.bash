@@ -19,6 +19,7 @@ missing_packages() {
     have mkfs.ext4 || echo "e2fsprogs tests on ext4"
     have mkfs.xfs || echo "xfsprogs tests on xfs"
     { have losetup && have mount; } || echo "mount tests on a file system of their own"
+    have man || echo "man-db the layout of the manual pages"
     have fio || echo "fio import of its files"
     have dbench || echo "dbench import of its files"
     have hyperfine || echo "hyperfine import of its files"

@@ -2,8 +2,10 @@
 
 use crate::counts::Counts;
 use crate::locks::LocksArgs;
+use crate::offer::{self, offer};
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
 use harness::Target;
 use harness::machine::topology::Pin;
 use report::Medium;
@@ -15,53 +17,83 @@ use std::time::Duration;
 use store::RunName;
 use vfs_api::{Info, Selected, Suite, TaskMode};
 
-/// Measure how a file system's open/close path scales with CPUs.
+/// Measure how a file system's open/close path scales with CPUs
+///
+/// A workload is a loop over a few system calls. It runs on a target: a directory of this machine, vfscale's own VFS with the locking
+/// designs of a kernel (lab:), or that VFS on a simulated machine (sim:). Each task count is measured in short slices, which take turns, so
+/// that drift of the machine hits all alike. What comes out is a curve with intervals and a sentence that says what it shows.
 #[derive(Debug, Parser)]
-#[command(name = "vfscale", version, about, long_about = None, after_help = EXIT_CODES)]
+#[command(name = "vfscale", version)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 a regression was found (--fail-on), 2 usage, 3 the run failed (nothing of it is shown), 4 refused before the start, 130 interrupted \
-(what was measured is shown, marked as partial).";
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Measure workloads and show how they scale
+    ///
+    /// Every workload runs on every target in every mode, at several task counts. A round is one slice of each of them, in random order;
+    /// what is shown are medians over rounds. A task that fails ends the run, and nothing is shown that it was part of.
     Run(RunArgs),
     /// Measure two targets side by side, or compare two stored runs, and say what changed
+    ///
+    /// Two targets are measured in pairs of slices that stand side by side; so is one target in two states, which two commands bring about.
+    /// Two stored runs (names, or JSON files) are compared as they are, and the output says what that costs. The verdict at each task count
+    /// is faster, slower, no difference larger than a bound, or undecided; all task counts are judged together.
     Compare(CompareArgs),
     /// Measure again what a stored run measured, and say whether it has changed (for CI)
+    ///
+    /// Task counts, placing, length of a slice, targets and workloads are those of the stored run, where nothing else is said. Exits with 1 if
+    /// any task count is slower, or as --fail-on says.
     Check(CheckArgs),
     /// Say how small a change this machine can show in a given time
+    ///
+    /// Compares the target with itself and tells from the spread what comparisons of several lengths would find.
     Power(PowerArgs),
     /// Show stored runs in order of time, their trend and where it changed
+    ///
+    /// One figure per workload, target, mode, machine and task count. A change point is where the runs before and after differ by more than
+    /// runs of one level do.
     History(HistoryArgs),
     /// Store runs that other tools have taken
+    ///
+    /// The format is told from what is in the file. All files are read before the first is stored.
     Import(ImportArgs),
     /// Write a stored run
     Export(ExportArgs),
     /// Show stored runs and record files as a page, a picture or a text
     Report(ReportArgs),
-    /// List workloads, targets and the lab's designs
+    /// List workloads, targets, the lab's designs and the simulated machines
     List(ListArgs),
     /// Put published tables of five kernel threads beside what the simulator makes of them, and what is measured here
+    ///
+    /// One parameter of a page is calibrated from the rows that it names; every other row is predicted, with its error. What comes out wrong
+    /// stays on the page.
     Reproduce(ReproduceArgs),
     /// Measure how far this machine's CPUs are from each other
+    ///
+    /// The time that a cache line takes from one CPU to another, for each pair of CPUs.
     Topology(TopologyArgs),
     /// Say what this machine can and cannot do
+    ///
+    /// Each line is one condition that changes numbers: clock, cgroup limits, neighbours, mitigations, the file system, the limits of the
+    /// process; with what to do about it.
     Doctor(DoctorArgs),
     /// Remove what runs left behind that could not clean up themselves
+    ///
+    /// Only directories with vfscale's marker are removed, and only if their run has ended.
     Clean(CleanArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Write the manual pages
+    Man(ManArgs),
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
 pub(crate) struct RunArgs {
     /// Workloads (see: vfscale list workloads), with parameters as NAME:KEY=VALUE,... [default: open_close]
-    #[arg(value_name = "WORKLOAD", value_parser = workloads::find)]
+    #[arg(value_name = "WORKLOAD", value_parser = offer(workloads::find, offer::workloads), hide_possible_values = true)]
     pub(crate) workloads: Vec<Selected>,
 
     /// A suite of workloads, or all; those that a target or mode has not are left out and named
@@ -69,7 +101,7 @@ pub(crate) struct RunArgs {
     #[arg(value_parser = PossibleValuesParser::new(Wanted::names()).map(Wanted::named))]
     pub(crate) suite: Vec<Wanted>,
 
-    /// Where to run them; may be given several times
+    /// Where to run them: dir:PATH, lab:ERA or sim:MACHINE/ERA (see: vfscale list targets); may be given several times
     #[arg(long = "on", value_name = "TARGET", default_value = "dir:.")]
     #[arg(value_parser = OsStringValueParser::new().try_map(|text| Target::parse(&text)))]
     pub(crate) targets: Vec<Target>,
@@ -81,7 +113,7 @@ pub(crate) struct RunArgs {
     pub(crate) locks: LocksArgs,
 
     /// How to show the result
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = offer(format, offer::formats))]
     pub(crate) format: &'static report::Format,
 
     /// Write the result to this file, whole or not at all
@@ -107,7 +139,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "COUNTS", allow_hyphen_values = true)]
     pub(crate) tasks: Option<Counts>,
 
-    /// How tasks are made: a process each, or threads of one process [default: process]
+    /// How tasks are made; both, if separated by a comma [default: process]
     #[arg(long, value_name = "MODE", value_enum, value_delimiter = ',')]
     pub(crate) mode: Vec<Mode>,
 
@@ -148,7 +180,6 @@ pub(crate) struct StoreArgs {
 
 /// The two sides, and what to make of their difference.
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
 pub(crate) struct CompareArgs {
     /// Two targets to measure side by side (dir:/mnt/a dir:/mnt/b), or two stored runs or JSON files, and then the workloads
     /// [default: open_close]; with --before-cmd and --after-cmd one target
@@ -183,12 +214,13 @@ pub(crate) struct CompareArgs {
 /// How a comparison is judged and shown.
 #[derive(Debug, Args)]
 pub(crate) struct VerdictArgs {
-    /// Exit with 1 if any task count comes out like this
+    /// Exit with 1 if any task count comes out like this [default of check: slower]
     #[arg(long, value_name = "VERDICT", value_enum)]
     pub(crate) fail_on: Option<FailOn>,
 
     /// How to show the comparison
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = comparison_format)]
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(value_parser = offer(comparison_format, offer::comparison_formats))]
     pub(crate) format: &'static report::ComparisonFormat,
 
     /// Write the comparison to this file, whole or not at all
@@ -203,21 +235,22 @@ pub(crate) struct VerdictArgs {
 /// `--fail-on`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
+    /// Slower at one task count or more
     Slower,
+    /// Faster at one task count or more
     Faster,
     /// Slower or faster
     Different,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
 pub(crate) struct CheckArgs {
-    /// The stored run (or JSON file) to measure again and compare with
+    /// The stored run (NAME, NAME@VERSION or @NUMBER) or JSON file to measure again and compare with
     #[arg(long, value_name = "NAME")]
     pub(crate) against: String,
 
-    /// Only these of its workloads
-    #[arg(value_name = "WORKLOAD", value_parser = workloads::find)]
+    /// Only these of its workloads [default: all]
+    #[arg(value_name = "WORKLOAD", value_parser = offer(workloads::find, offer::workloads), hide_possible_values = true)]
     pub(crate) workloads: Vec<Selected>,
 
     /// Where to run them, instead of where the stored run did
@@ -240,13 +273,12 @@ pub(crate) struct CheckArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
 pub(crate) struct PowerArgs {
     /// Workloads (see: vfscale list workloads) [default: open_close]
-    #[arg(value_name = "WORKLOAD", value_parser = workloads::find)]
+    #[arg(value_name = "WORKLOAD", value_parser = offer(workloads::find, offer::workloads), hide_possible_values = true)]
     pub(crate) workloads: Vec<Selected>,
 
-    /// Where to run them; may be given several times
+    /// Where to run them: dir:PATH, lab:ERA or sim:MACHINE/ERA (see: vfscale list targets); may be given several times
     #[arg(long = "on", value_name = "TARGET", default_value = "dir:.")]
     #[arg(value_parser = OsStringValueParser::new().try_map(|text| Target::parse(&text)))]
     pub(crate) targets: Vec<Target>,
@@ -296,11 +328,11 @@ impl PowerFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// Only these workloads
+    /// Only these workloads [default: all]
     #[arg(value_name = "WORKLOAD")]
     pub(crate) workloads: Vec<String>,
 
-    /// text or json
+    /// How to show it
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     pub(crate) format: ListFormat,
 
@@ -332,11 +364,11 @@ pub(crate) struct ImportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The stored run
+    /// The stored run: NAME, NAME@VERSION or @NUMBER
     pub(crate) name: String,
 
     /// How to write it
-    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = format)]
+    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = offer(format, offer::formats))]
     pub(crate) format: &'static report::Format,
 
     /// Write it to this file, whole or not at all
@@ -379,14 +411,16 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "HEAD", value_enum, default_value = "origin")]
     pub(crate) by: Head,
 
-    /// text or json
+    /// How to show it
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     pub(crate) format: ListFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListWhat {
+    /// What is measured, with parameters and suites
     Workloads,
+    /// Where it is measured
     Targets,
     /// Designs of the lab's parts, and eras that name one for each
     Designs,
@@ -407,7 +441,9 @@ pub(crate) enum Head {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListFormat {
+    /// For people
     Text,
+    /// For programs
     Json,
 }
 
@@ -478,7 +514,6 @@ impl PageFormat {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
 pub(crate) struct TopologyArgs {
     /// Keep it as a machine to simulate on: sim:NAME/ERA
     #[arg(long, value_name = "NAME")]
@@ -488,13 +523,14 @@ pub(crate) struct TopologyArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// A directory that is to be measured
-    #[arg(default_value = ".")]
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {
     /// The directory that was measured (PATH of dir:PATH)
+    #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
 
     /// Remove also what a run on another machine or in another container has marked; be sure that it has ended
@@ -502,10 +538,25 @@ pub(crate) struct CleanArgs {
     pub(crate) force: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// Whose
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// An existing directory to write them to: vfscale.1 and a page for each command
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+}
+
 /// `--mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
+    /// A process each: own fd table, own working directory
     Process,
+    /// Threads of one process: one fd table
     Thread,
 }
 
@@ -626,12 +677,6 @@ fn percent(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_definition_is_sound() {
-        Cli::command().debug_assert();
-    }
 
     #[test]
     fn reproduce_asks_three_kinds_of_places() {

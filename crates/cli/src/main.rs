@@ -6,15 +6,20 @@ mod args;
 mod check;
 mod clean;
 mod compare;
+mod completions;
 mod config;
 mod counts;
 mod doctor;
+mod examples;
 mod export;
+mod help;
 mod history;
 mod import;
 mod list;
 mod locks;
+mod man;
 mod measure;
+mod offer;
 mod output;
 mod power;
 mod progress;
@@ -26,7 +31,7 @@ mod runs;
 mod topology;
 
 use args::{Cli, Command};
-use clap::Parser;
+use clap::FromArgMatches;
 use std::process::ExitCode;
 
 /// What a simulated kernel allocates lies in the simulator's arena, so that a run repeats bit for bit; all else is malloc's.
@@ -55,7 +60,8 @@ fn main() -> ExitCode {
     // The budget of a run counts from here.
     let began = std::time::Instant::now();
     // clap exits with 2 by itself when it does not understand.
-    let cli = Cli::parse();
+    let understood = Cli::from_arg_matches(&help::command().get_matches());
+    let cli = understood.unwrap_or_else(|error| error.exit());
     let exit = match cli.command {
         Command::Run(args) => run::run(&args, began),
         Command::Compare(args) => compare::compare(&args, began),
@@ -70,6 +76,8 @@ fn main() -> ExitCode {
         Command::Topology(args) => topology::topology(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Clean(args) => clean::clean(&args),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Man(args) => man::man(&args),
     };
     match exit {
         Ok(exit) => exit.into(),

@@ -54,6 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("reproduce", &["harness", "machine", "results", "stats", "vfs-api", "workloads"]),
     ("overhead", &["harness", "results", "stats", "vfs-api", "workloads"]),
     ("bench-simulator", &["machine"]),
+    ("xtask", &[]),
     ("bench-lab", &["harness", "lab", "machine", "results", "stats", "vfs-api", "workloads"]),
     (
         "vfscale",
@@ -71,6 +72,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "store",
             "vfs-api",
             "workloads",
+            "xtask",
         ],
     ),
 ];
