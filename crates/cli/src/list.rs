@@ -73,7 +73,7 @@ fn workload_json(info: &Info) -> Value {
 
 fn param_json(param: &Param) -> Value {
     match param.values {
-        Values::Number { min, max, default } => json!({
+        Values::Number { min, max, default } | Values::Bytes { min, max, default } => json!({
             "name": param.name, "what": param.what, "min": min, "max": max, "default": default,
         }),
         Values::Word(words) => json!({

@@ -6,8 +6,8 @@ use common::{assert_sound, imported, name, place, raw, run, which};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use results::{
-    Cpu, Curve, Host, Import, Kind, LineUse, LockUse, Metric, Mount, Plan, Point, Quota,
-    RcuBacklog, Run, Sample, TimeShares, Topology, Warning,
+    Cpu, Curve, FixedWork, Host, Import, Kind, Latency, LineUse, LockUse, Metric, Mount, Plan,
+    Point, Quota, RcuBacklog, Run, Sample, TimeShares, Topology, Warning,
 };
 use std::cell::RefCell;
 use store::{Error, Store};
@@ -190,6 +190,23 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn any_latency()(n in prop::array::uniform8(any::<u64>()), mean_ns in figure()) -> Latency {
+        let [count, max_ns, p50_ns, p90_ns, p99_ns, p999_ns, over_2s, over_10s] = n;
+        Latency { count, mean_ns, max_ns, p50_ns, p90_ns, p99_ns, p999_ns, over_2s, over_10s }
+    }
+}
+
+prop_compose! {
+    fn any_fixed()(
+        (block_bytes, file_bytes) in any::<(u64, u64)>(),
+        per_op in figure(),
+        latency in prop::option::of(any_latency()),
+    ) -> FixedWork {
+        FixedWork { per_op, block_bytes, file_bytes, latency }
+    }
+}
+
+prop_compose! {
     fn any_point()(
         (tasks, cpus) in (any::<u32>(), prop::collection::vec(any::<u32>(), 0..4)),
         figures in prop::array::uniform7(figure()),
@@ -198,12 +215,13 @@ prop_compose! {
         locks in prop::collection::vec(any_lock(), 0..3),
         lines in prop::collection::vec(any_line(), 0..3),
         (shares, rcu) in (prop::option::of(any_shares()), prop::option::of(any_backlog())),
+        fixed in prop::option::of(any_fixed()),
         samples in prop::collection::vec(any_sample(), 0..6),
     ) -> Point {
         let [ops_per_s, usecs_per_op, usecs_per_op_task, real_s, user_s, sys_s, fairness] = figures;
         Point {
             tasks, cpus, ops_per_s, ci95, usecs_per_op, usecs_per_op_task, real_s, user_s, sys_s,
-            speedup, efficiency, fairness, locks, lines, shares, rcu, samples,
+            speedup, efficiency, fairness, locks, lines, shares, rcu, fixed, samples,
         }
     }
 }
