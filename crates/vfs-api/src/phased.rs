@@ -49,6 +49,14 @@ pub trait Phased: 'static {
     /// What the figures are in.
     fn rate(params: &Params) -> Rate;
 
+    /// Whether the parameters go together.
+    ///
+    /// # Errors
+    /// They do not; in words.
+    fn check(_params: &Params) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What it needs with these parameters beyond [`Info::needs`].
     fn needs(_params: &Params) -> Vec<Capability> {
         Vec::new()
@@ -97,8 +105,13 @@ pub trait Phased: 'static {
         tasks: usize,
     ) -> Result<(), Failure>;
 
-    /// Steps of the phase. After so many it has ended; where time is virtual, more may be done.
+    /// Steps of the phase.
     fn steps(task: &Self::Task, phase: usize) -> u64;
+
+    /// Steps of the phase on a machine that is simulated.
+    fn simulated_steps(task: &Self::Task, phase: usize) -> u64 {
+        Self::steps(task, phase)
+    }
 
     /// Step number `step` of the phase: one operation.
     ///
