@@ -10,6 +10,7 @@ mod config;
 mod counts;
 mod doctor;
 mod export;
+mod fixed;
 mod history;
 mod import;
 mod list;

@@ -2,15 +2,19 @@
 
 use crate::Exit;
 use crate::args::{RunArgs, Usage};
+use crate::fixed;
 use crate::measure::{self, Done};
 use crate::output::{self, Output};
 use crate::runs::Runs;
 use harness::{CurveRequest, Sides};
 use std::time::Instant;
-use vfs_api::Selected;
+use vfs_api::{Info, Selected};
 
 /// Plans, measures, shows.
 pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
+    if let Some(workload) = fixed::asked(args)? {
+        return fixed::run(args, workload, began);
+    }
     let destination = Output::new(args.output.as_deref())?;
     let mut keep = Runs::to_keep(&args.store, args.save.as_ref())?;
     let measured = measure::measure(&args.measure, curves(args)?, Sides::One, args.locks, began)?;
@@ -50,6 +54,8 @@ fn curves(args: &RunArgs) -> anyhow::Result<Vec<CurveRequest>> {
             }
         }
     }
+    let is_wanted = |info: &Info| args.suite.iter().any(|suite| suite.has(info));
+    left_out.extend(fixed::left_out(is_wanted));
     left_out.dedup();
     for reason in left_out {
         output::tell(&format!("left out of the suite: {reason}"));

@@ -77,7 +77,13 @@ impl Crews {
         interrupt: &Interrupt,
     ) -> Result<Ended, Error> {
         let (crew, curve) = self.place[point.curve];
-        let slice = Slice { curve, tasks: point.tasks, length: point.length, tells: point.tells };
+        let slice = Slice {
+            curve,
+            tasks: point.tasks,
+            length: point.length,
+            phase: point.phase,
+            tells: point.tells,
+        };
         let crew = &mut self.crews[crew].1;
         for _ in 0..REPEATS {
             match crew.run(slice, interrupt)? {

@@ -11,11 +11,11 @@ pub(crate) fn conditions(run: &Run) -> Vec<(&'static str, String)> {
         (
             "rounds",
             format!(
-                "{} of {} planned, {} warm-up; slices of {} ms; seed {}",
+                "{} of {} planned, {} warm-up; {}; seed {}",
                 plan.rounds,
                 plan.planned_rounds,
                 plan.warmup_rounds,
-                (plan.slice_s * 1e6).round() / 1e3,
+                slices(plan.slice_s),
                 run.seed
             ),
         ),
@@ -59,6 +59,13 @@ pub(crate) fn conditions(run: &Run) -> Vec<(&'static str, String)> {
         ));
     }
     lines
+}
+
+fn slices(seconds: f64) -> String {
+    match seconds {
+        0.0 => "each of fixed work".to_owned(),
+        seconds => format!("slices of {} ms", (seconds * 1e6).round() / 1e3),
+    }
 }
 
 fn cpu(host: &Host) -> String {

@@ -9,6 +9,7 @@ mod comparison;
 mod conditions;
 mod curves;
 mod escape;
+mod fixed;
 mod formats;
 mod history;
 mod json;

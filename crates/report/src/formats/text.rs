@@ -2,7 +2,7 @@
 
 use crate::layout::{emphasis, text as lay_out};
 use crate::table::Table;
-use crate::{Format, Style, conditions, curves, escape, lines, locks, plot, scheduling};
+use crate::{Format, Style, conditions, curves, escape, fixed, lines, locks, plot, scheduling};
 use results::Run;
 
 pub(super) const FORMAT: Format = Format {
@@ -25,6 +25,7 @@ fn render(run: &Run, style: &Style) -> String {
                 _ => lay_out(&Table::of_curve(curve, cpus), style),
             }
         ));
+        blocks.extend(fixed::latencies(curve, cpus).map(|table| lay_out(&table, style)));
         blocks.extend(locks::table(curve, cpus).map(|table| lay_out(&table, style)));
         blocks.extend(lines::table(curve, cpus).map(|table| lay_out(&table, style)));
         blocks.extend(lines::shares(curve, cpus).map(|table| lay_out(&table, style)));
@@ -35,6 +36,7 @@ fn render(run: &Run, style: &Style) -> String {
             blocks.push(lay_out(&scheduling::table(curve, cpus), style));
         }
     }
+    blocks.extend(fixed::tables(run));
     blocks.push(plot::plot(run, style).join("\n"));
     blocks.push(curves::sentences(run, name).join("\n"));
     if style.verbose {
