@@ -93,7 +93,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// Workloads (see: vfscale list workloads), with parameters as NAME:KEY=VALUE,... [default: open_close]
-    #[arg(value_name = "WORKLOAD", value_parser = offer(workloads::find, offer::workloads), hide_possible_values = true)]
+    #[arg(value_name = "WORKLOAD", value_parser = offer(crate::fixed::find, offer::workloads), hide_possible_values = true)]
     pub(crate) workloads: Vec<Selected>,
 
     /// A suite of workloads, or all; those that a target or mode has not are left out and named
@@ -130,6 +130,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+
+    #[command(flatten)]
+    pub(crate) fixed: crate::fixed::FixedArgs,
 }
 
 /// How to measure: the same for every command that does.
@@ -588,11 +591,15 @@ impl Wanted {
 
     /// Its workloads, in the order of the registry.
     pub(crate) fn workloads(self) -> impl Iterator<Item = &'static Info> {
-        let is_wanted = move |info: &&Info| match self {
+        workloads::ALL.iter().filter(move |info| self.has(info))
+    }
+
+    /// Whether a workload is in it.
+    pub(crate) fn has(self, info: &Info) -> bool {
+        match self {
             Wanted::All => true,
             Wanted::Suite(suite) => info.suites.contains(&suite),
-        };
-        workloads::ALL.iter().filter(is_wanted)
+        }
     }
 }
 

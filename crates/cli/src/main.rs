@@ -12,6 +12,7 @@ mod counts;
 mod doctor;
 mod examples;
 mod export;
+mod fixed;
 mod help;
 mod history;
 mod import;

@@ -40,7 +40,20 @@ pub(crate) fn measure(
     let mut bar = Bar::new();
     let measured = harness::run(&plan, &interrupt, &mut |progress| bar.show(progress));
     bar.clear();
-    let Measured { curves, plan: done, warnings, left } = measured?;
+    done(measured?, started, seed, plan.host)
+}
+
+/// The record of what was measured on `host`. None if it was interrupted before the first round; the user has been told.
+///
+/// # Errors
+/// It was, and something is left.
+pub(crate) fn done(
+    measured: Measured,
+    started: String,
+    seed: u64,
+    host: results::Host,
+) -> anyhow::Result<Option<Done>> {
+    let Measured { curves, plan: done, warnings, left } = measured;
     if done.rounds == 0 {
         output::tell(
             "vfscale: interrupted before the first round was complete: there is nothing to show",
@@ -54,7 +67,7 @@ pub(crate) fn measure(
         started,
         seed,
         plan: done,
-        host: plan.host,
+        host,
         curves,
         warnings,
         import: None,
@@ -105,11 +118,16 @@ pub(crate) fn workloads(asked: &[Selected]) -> Vec<Selected> {
     if asked.is_empty() { vec![Selected::from(&workloads::ALL[0])] } else { asked.to_vec() }
 }
 
+/// The modes that were asked for.
+pub(crate) fn asked_modes(args: &MeasureArgs) -> Vec<TaskMode> {
+    args.mode.iter().map(|mode| TaskMode::from(*mode)).collect()
+}
+
 /// The modes that were asked for, or the default one.
 pub(crate) fn modes(args: &MeasureArgs) -> Vec<TaskMode> {
-    match args.mode.is_empty() {
-        true => vec![TaskMode::Process],
-        false => args.mode.iter().map(|mode| TaskMode::from(*mode)).collect(),
+    match asked_modes(args) {
+        asked if asked.is_empty() => vec![TaskMode::Process],
+        asked => asked,
     }
 }
 

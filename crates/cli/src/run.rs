@@ -2,15 +2,19 @@
 
 use crate::Exit;
 use crate::args::{RunArgs, Usage};
+use crate::fixed;
 use crate::measure::{self, Done};
 use crate::output::{self, Output};
 use crate::runs::Runs;
 use harness::{CurveRequest, Sides};
 use std::time::Instant;
-use vfs_api::Selected;
+use vfs_api::{Info, Selected};
 
 /// Plans, measures, shows.
 pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
+    if let Some(workload) = fixed::asked(args)? {
+        return fixed::run(args, workload, began);
+    }
     args.locks.suffice_for(args.format)?;
     let destination =
         Output::new(args.output.as_deref())?.for_format(args.format.name, args.format.medium)?;
@@ -52,6 +56,10 @@ fn curves(args: &RunArgs) -> anyhow::Result<Vec<CurveRequest>> {
                 }
             }
         }
+    }
+    let is_wanted = |info: &Info| args.suite.iter().any(|suite| suite.has(info));
+    for reason in fixed::left_out(is_wanted) {
+        output::tell(&format!("left out of the suite: {reason}"));
     }
     left_out.tell();
     if curves.is_empty() {

@@ -40,6 +40,7 @@ const PRIVATE_ROOTS: &[&str] = &["home", "root", "work", "Users"];
 const ARROWS: &[(&str, &[&str])] = &[
     ("vfs-api", &[]),
     ("workloads", &["vfs-api"]),
+    ("phased", &["vfs-api"]),
     ("stats", &[]),
     ("results", &["stats"]),
     ("report", &["results", "stats"]),
@@ -50,7 +51,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("contention", &[]),
     ("machine", &["machine"]),
     ("lab", &["machine", "vfs-api"]),
-    ("harness", &["contention", "lab", "machine", "results", "vfs-api", "workloads", "stats"]),
+    (
+        "harness",
+        &["contention", "lab", "machine", "phased", "results", "vfs-api", "workloads", "stats"],
+    ),
     ("reproduce", &["harness", "machine", "results", "stats", "vfs-api", "workloads"]),
     ("overhead", &["harness", "results", "stats", "vfs-api", "workloads"]),
     ("bench-simulator", &["machine"]),
@@ -65,6 +69,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "imports",
             "lab",
             "machine",
+            "phased",
             "report",
             "reproduce",
             "results",

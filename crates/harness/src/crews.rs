@@ -92,7 +92,13 @@ impl Crews {
         interrupt: &Interrupt,
     ) -> Result<Ended, Error> {
         let (crew, curve) = self.place[point.curve];
-        let slice = Slice { curve, tasks: point.tasks, length: point.length, tells: point.tells };
+        let slice = Slice {
+            curve,
+            tasks: point.tasks,
+            length: point.length,
+            phase: point.phase,
+            tells: point.tells,
+        };
         self.crews[crew].1.run(slice, interrupt)
     }
 

@@ -395,6 +395,7 @@ mod tests {
             curve,
             tasks: 2,
             length: Duration::from_millis(10),
+            phase: None,
             tells: false,
         };
         (0..request.curves.len()).map(point).collect()

@@ -7,6 +7,7 @@ use crate::lab_target::{Before, LabSpec, on_lab, on_lab_of};
 use crate::lock_trace::{self, Locks, TracePlan};
 use crate::machine::topology::Pin;
 use crate::machine::{Roots, affinity, host, mounts, warnings};
+use crate::phases;
 use crate::preflight;
 use crate::sim_target::SimTarget;
 use crate::target::Target;
@@ -77,6 +78,19 @@ impl CurveRequest {
             bind: |_, dir| bind::<W>(dir),
             bind_lab: |_, spec| on_lab_of::<W>(spec),
             ..CurveRequest::new(&W::INFO, target, mode)
+        }
+    }
+
+    /// A workload of fixed work (of the `phased` crate) on a `dir:` or `lab:` target.
+    pub(crate) fn of_fixed_work(
+        workload: Selected,
+        target: Target,
+        mode: TaskMode,
+    ) -> CurveRequest {
+        CurveRequest {
+            bind: phases::on_dir,
+            bind_lab: phases::on_lab,
+            ..CurveRequest::new(workload, target, mode)
         }
     }
 
@@ -171,8 +185,10 @@ pub(crate) struct PlannedPoint {
     pub(crate) curve: usize,
     /// Tasks that take part.
     pub(crate) tasks: usize,
-    /// How long.
+    /// How long, if it is a slice of time.
     pub(crate) length: Duration,
+    /// The phase, if it is one of fixed work.
+    pub(crate) phase: Option<usize>,
     /// Whether the target tells more than samples.
     pub(crate) tells: bool,
 }
@@ -368,7 +384,7 @@ fn points(request: &Request, usable: usize) -> Vec<PlannedPoint> {
         .flat_map(tasks)
         .map(|(curve, tasks)| {
             let tells = matches!(request.curves[curve].target, Target::Lab { .. });
-            PlannedPoint { curve, tasks, length: length(tasks), tells }
+            PlannedPoint { curve, tasks, length: length(tasks), phase: None, tells }
         })
         .collect()
 }

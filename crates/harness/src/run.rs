@@ -66,9 +66,20 @@ pub fn run(
     }
     let mut janitor = Janitor::start()?;
     let measured = carry_out(plan, &mut janitor, interrupt, progress);
-    match (measured, janitor.finish(inodes(&plan.request))) {
-        // Only now, for it makes threads, and all that forks has done so.
-        (Ok(measured), Ok(())) => simulate(plan, measured, interrupt),
+    let left = janitor.finish(inodes(&plan.request));
+    let is_left = left.is_err();
+    let measured = when_clean(measured, left)?;
+    // Only now, for it makes threads, and all that forks has done so.
+    if is_left { Ok(measured) } else { simulate(plan, measured, interrupt) }
+}
+
+/// What came of a run after the janitor has done its part.
+pub(crate) fn when_clean(
+    measured: Result<Measured, Error>,
+    clean: Result<(), Error>,
+) -> Result<Measured, Error> {
+    match (measured, clean) {
+        (Ok(measured), Ok(())) => Ok(measured),
         (Ok(measured), Err(left)) => Ok(Measured { left: Some(left), ..measured }),
         (Err(error), Ok(())) => Err(error),
         (Err(error), Err(left)) => {
@@ -152,13 +163,13 @@ fn carry_out_in(
 }
 
 /// A random number for the name of a directory: from the operating system, by way of the hash maps' keys.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
 }
 
 /// Makes one run directory per `dir:` target and one directory per curve in it; answers the curves' directories.
-fn make_dirs(
+pub(crate) fn make_dirs(
     janitor: &mut Janitor,
     request: &Request,
     random: u64,

@@ -256,7 +256,7 @@ impl<'a> Session<'a> {
             for at in at.into_iter().filter(|_| self.rounds > 0) {
                 let point = &plan.points[at];
                 let samples = std::mem::take(&mut self.samples[at]);
-                let Told { mut locks, rcu } = std::mem::take(&mut self.told[at]);
+                let Told { mut locks, rcu, .. } = std::mem::take(&mut self.told[at]);
                 locks.sort_by_key(|lock| std::cmp::Reverse((lock.wait_ns, lock.acquisitions)));
                 let (tasks, cpus) = (point.tasks as u32, crews.cpus(point));
                 let measured = Point::from_samples(tasks, cpus, samples, one.as_deref());
