@@ -221,6 +221,7 @@ impl Bench {
             precision: None,
             rounds: usual.map(|(rounds, _)| rounds),
             sides,
+            guests: Default::default(),
             locks: false,
             seed: u64::from(seed),
             began: Instant::now(),

@@ -101,6 +101,7 @@ fn run(
         precision: None,
         rounds: Some(rounds),
         sides: harness::Sides::One,
+        guests: Default::default(),
         locks: false,
         seed: 1,
         began: Instant::now(),

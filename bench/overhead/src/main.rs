@@ -52,6 +52,7 @@ fn main() -> anyhow::Result<()> {
         precision: None,
         rounds: Some(args.pairs * args.rounds),
         sides: harness::Sides::One,
+        guests: Default::default(),
         locks: false,
         seed: 1,
         began: Instant::now(),

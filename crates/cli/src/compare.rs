@@ -1,7 +1,8 @@
 //! `vfscale compare`: two targets side by side, one target in two states, or two stored runs.
 
 use crate::Exit;
-use crate::args::{CompareArgs, FailOn, Usage, VerdictArgs};
+use crate::args::{ClockArg, CompareArgs, FailOn, Usage, VerdictArgs};
+use crate::guests;
 use crate::measure::{self, Done};
 use crate::output::Output;
 use crate::runs::{self, Runs};
@@ -32,7 +33,10 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
                 bound,
                 command: measure::command(),
             };
-            let comparison = compare::compare(question, before, after);
+            let mut comparison = compare::compare(question, before, after);
+            if args.measure.clock == ClockArg::Instructions {
+                guests::withhold_where_cpus_disagree(&mut comparison);
+            }
             show(&comparison, &args.verdict, &destination)?;
             keep.save("-before", &comparison.before)?;
             keep.save("-after", &comparison.after)?;
@@ -170,15 +174,18 @@ fn curves(
     sides: [&Target; 2],
 ) -> anyhow::Result<Vec<CurveRequest>> {
     let mut curves = Vec::new();
-    for target in sides {
+    for side in sides {
+        let targets = guests::under_all_cpus(&args.measure, std::slice::from_ref(side));
         let mut seen = Vec::new();
         for workload in measure::workloads(asked) {
             for mode in measure::modes(&args.measure) {
                 measure::has_mode(workload, mode)?;
-                if !seen.contains(&(workload.name, mode)) {
-                    seen.push((workload.name, mode));
-                    curves.push(CurveRequest::new(workload, target.clone(), mode));
+                if seen.contains(&(workload.name, mode)) {
+                    continue;
                 }
+                seen.push((workload.name, mode));
+                let on = |target: &Target| CurveRequest::new(workload, target.clone(), mode);
+                curves.extend(targets.iter().map(on));
             }
         }
     }

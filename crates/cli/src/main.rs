@@ -10,6 +10,8 @@ mod config;
 mod counts;
 mod doctor;
 mod export;
+mod fetch_kernel;
+mod guests;
 mod history;
 mod import;
 mod list;
@@ -51,6 +53,9 @@ impl From<Exit> for ExitCode {
 fn main() -> ExitCode {
     // The budget of a run counts from here.
     let began = std::time::Instant::now();
+    if harness::agent::is_agent() {
+        harness::agent::serve();
+    }
     // clap exits with 2 by itself when it does not understand.
     let cli = Cli::parse();
     let exit = match cli.command {
@@ -65,6 +70,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Topology(args) => topology::topology(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::FetchKernel(args) => fetch_kernel::fetch_kernel(&args),
         Command::Clean(args) => clean::clean(&args),
     };
     match exit {
@@ -80,7 +86,9 @@ fn main() -> ExitCode {
 fn exit_of(error: &anyhow::Error) -> Exit {
     if error.is::<args::Usage>() {
         Exit::Usage
-    } else if error.downcast_ref::<harness::Error>().is_some_and(harness::Error::is_refusal) {
+    } else if error.downcast_ref::<harness::Error>().is_some_and(harness::Error::is_refusal)
+        || matches!(error.downcast_ref(), Some(guest::Error::Refused { .. }))
+    {
         Exit::Refused
     } else {
         Exit::Failed

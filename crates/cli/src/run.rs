@@ -2,6 +2,7 @@
 
 use crate::Exit;
 use crate::args::RunArgs;
+use crate::guests;
 use crate::measure::{self, Done};
 use crate::output::Output;
 use crate::runs::Runs;
@@ -30,10 +31,10 @@ fn curves(args: &RunArgs) -> anyhow::Result<Vec<CurveRequest>> {
     let mut seen = Vec::new();
     let mut curves = Vec::new();
     for workload in measure::workloads(&args.workloads) {
-        for target in &args.targets {
+        for target in &guests::under_all_cpus(&args.measure, &args.targets) {
             for mode in measure::modes(&args.measure) {
                 measure::has_mode(workload, mode)?;
-                let key = (workload.name, target, mode);
+                let key = (workload.name, target.clone(), mode);
                 if !seen.contains(&key) {
                     seen.push(key);
                     curves.push(CurveRequest::new(workload, target.clone(), mode));

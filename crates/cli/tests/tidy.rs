@@ -38,7 +38,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("contention", &["results"]),
     ("machine", &["machine"]),
     ("lab", &["machine", "vfs-api"]),
-    ("harness", &["lab", "machine", "results", "vfs-api", "workloads", "stats"]),
+    ("guest", &["results"]),
+    ("harness", &["guest", "lab", "machine", "results", "vfs-api", "workloads", "stats"]),
     ("reproduce", &["harness", "machine", "results", "stats", "vfs-api", "workloads"]),
     ("overhead", &["harness", "results", "stats", "vfs-api", "workloads"]),
     ("bench-simulator", &["machine"]),
@@ -47,6 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "vfscale",
         &[
             "contention",
+            "guest",
             "harness",
             "imports",
             "lab",

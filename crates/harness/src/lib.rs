@@ -5,12 +5,15 @@
 //! alike. The process that called [`run`] is the conductor: it sleeps while a slice lasts. A janitor process removes the run's
 //! directory, however the run ends.
 
+pub mod agent;
 mod bench;
 mod clock;
 mod crew;
 mod crews;
 mod dir;
 mod error;
+mod guest_target;
+mod instructions;
 mod interrupt;
 mod janitor;
 mod lab_target;
@@ -34,6 +37,7 @@ pub use ::machine::sim::Machine;
 pub use bench::{Bench, Extra, FailedOn, Outcome, Runner, bind, on_dir};
 pub use dir::Dir;
 pub use error::{Error, Who};
+pub use guest_target::{Clock, Guests};
 pub use interrupt::Interrupt;
 pub use lab_target::{Before, LabFs, SECOND_MOUNT};
 pub use plan::{CurveRequest, Plan, Request, Sides, Switch};

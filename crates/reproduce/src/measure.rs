@@ -180,6 +180,7 @@ impl Measurements {
             precision: None,
             rounds: None,
             sides: harness::Sides::One,
+            guests: Default::default(),
             locks: false,
             seed: 1,
             began: Instant::now(),
