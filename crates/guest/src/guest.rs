@@ -243,6 +243,8 @@ impl Prepared {
     fn command_line(&self, clock: Clock, chatty: bool) -> String {
         let mut words =
             vec!["console=ttyS0", "panic=-1", "rdinit=/init", "nowatchdog", "no_timer_check"];
+        // Self-tests of ciphers would run beside the first slices.
+        words.push("cryptomgr.notests");
         words.push("rcupdate.rcu_cpu_stall_suppress=1");
         // A second boot tells where it gets stuck.
         words.push(if chatty { "loglevel=7" } else { "loglevel=4" });

@@ -18,6 +18,9 @@ pub const MOUNT_POINT: &str = "/mnt";
 const PORT: &str = "/dev/ttyS1";
 /// The RAM disk.
 const DISK: &str = "/dev/ram0";
+/// How often it is looked whether the machine is idle, and how long each time: some fifty ticks of the kernel's clock.
+const IDLE_LOOKS: u32 = 100;
+const IDLE_LOOK: Duration = Duration::from_millis(200);
 /// Until the disk's driver has made the device.
 const DEVICE: Duration = Duration::from_secs(5);
 
@@ -156,6 +159,26 @@ pub fn make_directory(number: usize) -> Result<std::path::PathBuf, String> {
     let path = format!("{MOUNT_POINT}/c{number}");
     rustix::fs::mkdir(&path, Mode::RWXU).map_err(|error| format!("cannot make {path}: {error}"))?;
     Ok(path.into())
+}
+
+/// Waits until nothing else has work any more: what a boot leaves for later (Linux 6.12 tests ciphers for a second) would take its
+/// share of the slices.
+pub fn wait_until_idle() {
+    let ticks = || {
+        let text = std::fs::read_to_string("/proc/stat").ok()?;
+        let numbers = text.lines().next()?.split_whitespace().skip(1);
+        let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
+        // user nice system idle iowait irq softirq steal
+        Some((numbers.iter().take(8).sum::<u64>(), *numbers.get(3)?))
+    };
+    for _ in 0..IDLE_LOOKS {
+        let before = ticks();
+        std::thread::sleep(IDLE_LOOK);
+        let (Some((all, idle)), Some((all_after, idle_after))) = (before, ticks()) else { return };
+        if (idle_after - idle) * 10 >= (all_after - all) * 9 && all_after > all {
+            return;
+        }
+    }
 }
 
 /// Ends the machine. `good`: all that was said holds.

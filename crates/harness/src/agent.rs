@@ -42,6 +42,7 @@ fn obey(line: &mut Line) -> Result<(), String> {
     let (plan, dirs) = plan(&orders)?;
     let crews = Crews::start(&plan, dirs, &interrupt).map_err(|error| error.to_string())?;
     let mut crews = crews.ok_or("it was interrupted")?;
+    init::wait_until_idle();
     let most = orders.tasks.iter().copied().max().unwrap_or(1);
     let cpus = crews.cpus(&point(0, most, Duration::ZERO));
     line.say(&Report::Ready { version: VERSION, host: Box::new(plan.host.clone()), cpus });
