@@ -28,7 +28,7 @@ pub fn examine() -> Vec<Finding> {
     let version = qemu::version();
     let has_qemu = version.is_ok();
     let mut findings = vec![match version {
-        Ok(version) => finding("qemu", Some(true), version, None),
+        Ok(version) => finding("qemu", Some(true), format!("{} {version}", qemu::PROGRAM), None),
         Err(error) => finding(
             "qemu",
             Some(false),

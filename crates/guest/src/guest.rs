@@ -247,7 +247,7 @@ impl Prepared {
         words.push("cryptomgr.notests");
         words.push("rcupdate.rcu_cpu_stall_suppress=1");
         // A second boot tells where it gets stuck.
-        words.push(if chatty { "loglevel=7" } else { "loglevel=4" });
+        words.push(if chatty { "loglevel=7 earlyprintk=serial,ttyS0" } else { "loglevel=4" });
         if clock != Clock::Host {
             words.extend(["nokaslr", "norandmaps", "randomize_kstack_offset=off"]);
         }
@@ -290,7 +290,7 @@ pub struct About {
     pub cpus: u32,
     /// Memory in MiB.
     pub memory_mib: u32,
-    /// The first line of its --version.
+    /// Its version.
     pub qemu: String,
 }
 

@@ -87,14 +87,16 @@ pub(crate) fn dies_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(promise) };
 }
 
-/// The first line of `qemu-system-x86_64 --version`.
+/// QEMU's version: 7.2.22.
 ///
 /// # Errors
 /// It cannot be run.
 pub(crate) fn version() -> std::io::Result<String> {
     let output = Command::new(PROGRAM).arg("--version").output()?;
     let text = String::from_utf8_lossy(&output.stdout);
-    Ok(text.lines().next().unwrap_or("QEMU of no version").to_owned())
+    // QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)
+    let words = text.lines().next().unwrap_or_default().split_whitespace();
+    Ok(words.skip_while(|word| *word != "version").nth(1).unwrap_or("of no version").to_owned())
 }
 
 impl Qemu {
@@ -270,8 +272,10 @@ fn tail(file: &File, count: usize) -> Vec<String> {
         line.trim_end().to_owned()
     };
     let mut lines: Vec<String> = text.lines().map(plain).filter(|line| !line.is_empty()).collect();
-    lines.drain(..lines.len().saturating_sub(count));
-    lines
+    let rest = lines.split_off(lines.len().saturating_sub(count));
+    // The line that a trace of calls follows is worth more than the trace.
+    let panic = lines.into_iter().rev().find(|line| line.contains("Kernel panic"));
+    panic.into_iter().chain(rest).collect()
 }
 
 #[cfg(test)]
@@ -283,5 +287,7 @@ mod tests {
         let file = memory_file::with("test", b"one\r\n\x1b[2Jtwo\n\n\nthree\xff").unwrap();
         assert_eq!(tail(&file, 2), ["[2Jtwo", "three\u{fffd}"]);
         assert_eq!(tail(&memory_file::empty("test").unwrap(), 2), [""; 0]);
+        let file = memory_file::with("test", b"a\nKernel panic - x\nb\nc\nd\n").unwrap();
+        assert_eq!(tail(&file, 2), ["Kernel panic - x", "c", "d"]);
     }
 }

@@ -181,9 +181,9 @@ pub(crate) fn mount(plan: &GuestPlan, guest: &Guest) -> Option<Mount> {
     let about = &guest.about;
     let fs = guest.host.fs.first()?;
     let source = format!(
-        "{} in a guest: Linux {}, {} ({}), {} CPUs, {} MiB, {}",
+        "{} in a guest: Linux {}, {} ({}), {} CPUs, {} MiB, QEMU {}",
         fs.source,
-        guest.host.kernel,
+        plan.prepared.release(),
         about.accelerator.name(),
         about.cpu,
         about.cpus,
