@@ -13,8 +13,9 @@ use std::time::Duration;
 pub(crate) const SLICE: Duration = Duration::from_millis(20);
 /// Slices of a point in one boot that counts instructions: nothing but chance of the guest's own makes them differ.
 const COUNT_SLICES: u32 = 3;
-/// Length of such a slice in virtual time, which is so many million instructions.
-pub(crate) const COUNT_SLICE: Duration = Duration::from_millis(10);
+/// Length of such a slice in virtual time, forty million instructions: whether one tick of the kernel's clock more or less falls into
+/// it then does not matter.
+pub(crate) const COUNT_SLICE: Duration = Duration::from_millis(40);
 
 /// What concerns guests only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
