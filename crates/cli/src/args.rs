@@ -80,6 +80,8 @@ pub(crate) enum Command {
     /// Each line is one condition that changes numbers: clock, cgroup limits, neighbours, mitigations, the file system, the limits of the
     /// process; with what to do about it.
     Doctor(DoctorArgs),
+    /// Unpack a Debian kernel into the cache, to boot it as guest:VERSION
+    FetchKernel(FetchKernelArgs),
     /// Remove what runs left behind that could not clean up themselves
     ///
     /// Only directories with vfscale's marker are removed, and only if their run has ended.
@@ -171,6 +173,22 @@ pub(crate) struct MeasureArgs {
     /// Seed of the random order of slices [default: random; it is in the record]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+
+    /// What guests count: operations in time, or instructions for an operation (no noise, but no cache, cycle or contention either)
+    #[arg(long, value_name = "CLOCK", value_enum, default_value_t = ClockArg::Time)]
+    pub(crate) clock: ClockArg,
+
+    /// Boot each guest so often; each boot then counts as one round [default: 1; 6 when guests are compared or count
+    /// instructions]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) boots: Option<u32>,
+}
+
+/// `--clock`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClockArg {
+    Time,
+    Instructions,
 }
 
 /// Which store of runs.
@@ -525,9 +543,16 @@ pub(crate) struct TopologyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// A directory that is to be measured
+    /// A directory that is to be measured, or the word guest: what guests need (a directory of that name: ./guest)
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FetchKernelArgs {
+    /// Two numbers, like 6.1 or 6.12; of several the newest cloud kernel that apt knows
+    #[arg(required = true)]
+    pub(crate) versions: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,8 @@
 //! From arguments to a measured run: the same way for every command that measures.
 
-use crate::args::{MeasureArgs, Usage};
+use crate::args::{ClockArg, MeasureArgs, Usage};
 use crate::counts::default_counts;
+use crate::guests;
 use crate::output;
 use crate::progress::Bar;
 use anyhow::Context;
@@ -53,13 +54,15 @@ pub(crate) fn done(
     seed: u64,
     host: results::Host,
 ) -> anyhow::Result<Option<Done>> {
-    let Measured { curves, plan: done, warnings, left } = measured;
+    let Measured { curves, plan: done, warnings, mounts, left } = measured;
     if done.rounds == 0 {
         output::tell(
             "vfscale: interrupted before the first round was complete: there is nothing to show",
         );
         return left.map_or(Ok(None), |left| Err(left.into()));
     }
+    let mut host = host;
+    host.fs.extend(mounts);
     let run = Run {
         schema: Run::SCHEMA.into(),
         vfscale: env!("CARGO_PKG_VERSION").into(),
@@ -87,7 +90,11 @@ fn request(
     locks: Option<Locks>,
     began: Instant,
 ) -> anyhow::Result<Request> {
-    let usable = affinity::usable().context("cannot read the CPU affinity")?.len();
+    let usable = match args.clock {
+        ClockArg::Time => affinity::usable().context("cannot read the CPU affinity")?.len(),
+        // They are counted on one CPU.
+        ClockArg::Instructions => 1,
+    };
     // Of the smallest machine, where several are asked for.
     let cpus = curves.iter().map(|curve| curve.target.cpus(usable)).min().unwrap_or(usable);
     let tasks = match &args.tasks {
@@ -98,6 +105,7 @@ fn request(
         let what = "--slice is longer than --time, the budget of the whole command";
         return Err(Usage(what.into()).into());
     }
+    let guests = guests::options(args, &curves, &sides);
     Ok(Request {
         curves,
         tasks,
@@ -109,6 +117,7 @@ fn request(
         sides,
         locks,
         seed: args.seed.unwrap_or_else(|| fastrand::u64(..)),
+        guests,
         began,
     })
 }

@@ -3,6 +3,7 @@
 use crate::Exit;
 use crate::args::{RunArgs, Usage};
 use crate::fixed;
+use crate::guests;
 use crate::measure::{self, Done};
 use crate::output::{self, Output};
 use crate::runs::Runs;
@@ -41,10 +42,11 @@ fn curves(args: &RunArgs) -> anyhow::Result<Vec<CurveRequest>> {
         ([], [_, ..]) => Vec::new(),
         (named, _) => measure::workloads(named),
     };
-    let mut curves = measure::curves(&named, &args.targets, &modes)?;
+    let targets = guests::under_all_cpus(&args.measure, &args.targets);
+    let mut curves = measure::curves(&named, &targets, &modes)?;
     let mut left_out = LeftOut::default();
     for workload in args.suite.iter().flat_map(|suite| suite.workloads()).map(Selected::from) {
-        for target in &args.targets {
+        for target in &targets {
             if let Err(refusal) = harness::can_run(&workload, target) {
                 left_out.add(&workload, &refusal.to_string());
                 continue;

@@ -53,8 +53,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lab", &["machine", "vfs-api"]),
     (
         "harness",
-        &["contention", "lab", "machine", "phased", "results", "vfs-api", "workloads", "stats"],
+        &[
+            "contention",
+            "guest",
+            "lab",
+            "machine",
+            "phased",
+            "results",
+            "vfs-api",
+            "workloads",
+            "stats",
+        ],
     ),
+    ("guest", &["results"]),
     ("reproduce", &["harness", "machine", "results", "stats", "vfs-api", "workloads"]),
     ("overhead", &["harness", "results", "stats", "vfs-api", "workloads"]),
     ("bench-simulator", &["machine"]),
@@ -65,6 +76,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "compare",
             "contention",
+            "guest",
             "harness",
             "imports",
             "lab",

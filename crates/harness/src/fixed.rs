@@ -129,9 +129,17 @@ impl FixedPlan {
             sides: Sides::One,
             locks: locks.then(Locks::default),
             seed,
+            guests: Default::default(),
             began,
         })?;
         for curve in &plan.request.curves {
+            if curve.guest().is_some() {
+                return Err(Error::Refused {
+                    what: format!("{workload} does not run on {}", curve.target),
+                    advice: "a guest is given slices of time, not fixed work: use a dir:, lab: or sim: target"
+                        .into(),
+                });
+            }
             if locks && curve.dir.is_some() {
                 return Err(Error::Refused {
                     what: format!("the locks of {workload} on {} cannot be looked at", curve.target),
@@ -364,7 +372,7 @@ impl Course<'_> {
             pin: plan.plan.request.pin.to_string(),
             partial: interrupt.asked(),
         };
-        Measured { curves, plan: done, warnings: self.warnings, left: None }
+        Measured { curves, plan: done, warnings: self.warnings, mounts: Vec::new(), left: None }
     }
 
     fn points(&mut self, curve: usize, phase: usize) -> Vec<Point> {
@@ -433,7 +441,7 @@ fn carry_out(
     };
     let before = Snapshot::take(&plan.roots, &plan.host.cpus);
     course.measure(&mut crews, interrupt, progress)?;
-    crews.end();
+    crews.end()?;
     let conditions = diff(&before, &Snapshot::take(&plan.roots, &plan.host.cpus));
     let own = clock::cpu_time_of_program();
     course.warnings.extend(warnings::conditions_warnings(&conditions, own));

@@ -5,6 +5,7 @@
 //! alike. The process that called [`run`] is the conductor: it sleeps while a slice lasts. A janitor process removes the run's
 //! directory, however the run ends.
 
+pub mod agent;
 mod bench;
 mod capabilities;
 mod clock;
@@ -13,6 +14,8 @@ mod crews;
 mod dir;
 mod error;
 mod fixed;
+mod guest_target;
+mod instructions;
 mod interrupt;
 mod janitor;
 mod lab_target;
@@ -42,6 +45,7 @@ pub use capabilities::can_run;
 pub use dir::Dir;
 pub use error::{Error, Who};
 pub use fixed::{FixedPlan, FixedRequest, Users, run_fixed};
+pub use guest_target::{Clock, Guests};
 pub use interrupt::Interrupt;
 pub use lab_target::{Before, LabFs, SECOND_MOUNT};
 pub use latency::Latencies;

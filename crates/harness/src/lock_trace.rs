@@ -383,6 +383,7 @@ mod tests {
             slice: None,
             precision: None,
             rounds,
+            guests: Default::default(),
             sides: Sides::One,
             locks: Some(Locks::default()),
             seed: 1,
