@@ -105,7 +105,7 @@ pub(crate) fn leave_tracefs() -> bool {
         loop {
             let mounts = fs::read_to_string("/proc/thread-self/mountinfo")
                 .map_err(|error| format!("cannot read the mounts: {error}"))?;
-            let Some(line) = mounts.lines().filter(is_tracefs).next_back() else { return Ok(()) };
+            let Some(line) = mounts.lines().rfind(is_tracefs) else { return Ok(()) };
             let point = line.split(' ').nth(4).unwrap_or_default().to_owned();
             run_tool(Command::new("umount").args(["--lazy", &point]))?;
         }
