@@ -82,14 +82,8 @@ pub(crate) fn documents(program: &Program, root: &Path) -> anyhow::Result<Vec<Ge
         let text = fs::read_to_string(root.join(&file))
             .with_context(|| format!("cannot read {}", file.display()))?;
         if text.lines().any(|line| line == MARK) {
-            let run = |command: &str| {
-                let words: Vec<&str> = command.split(' ').collect();
-                match words[..] {
-                    ["vfscale", ref arguments @ ..] => program.output(arguments),
-                    _ => bail!("`{command}` is not a plain call of vfscale"),
-                }
-            };
-            let filled = fill(&text, run).with_context(|| format!("{}", file.display()))?;
+            let filled = fill(&text, |command| program.typed(command))
+                .with_context(|| format!("{}", file.display()))?;
             documents.push(Generated { file, bytes: filled.into_bytes() });
         }
     }

@@ -1,6 +1,6 @@
 //! Everything generated that is checked in: what it is, whether it is up to date, how it gets there.
 
-use crate::{Program, blocks, man};
+use crate::{Program, blocks, man, pictures};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -17,11 +17,11 @@ pub struct Generated {
 /// Makes files of one kind; may read the tree, and writes nothing.
 type Step = fn(&Program, &Path) -> anyhow::Result<Vec<Generated>>;
 
-/// The kinds. To add one (pictures, say): its module and its line here; a folder that it has for itself stands in [`OWNED`].
-const STEPS: &[Step] = &[man::pages, blocks::documents];
+/// The kinds. To add one: its module and its word here; a folder that it has for itself stands in [`OWNED`].
+const STEPS: &[Step] = &[man::pages, blocks::documents, pictures::pictures];
 
 /// Folders in which nothing is written by hand: what is not generated does not belong there.
-const OWNED: &[&str] = &[man::FOLDER];
+const OWNED: &[&str] = &[man::FOLDER, pictures::FOLDER];
 
 /// Makes everything.
 ///

@@ -5,6 +5,7 @@
 pub mod blocks;
 pub mod docs;
 mod man;
+mod pictures;
 mod program;
 
 pub use program::Program;

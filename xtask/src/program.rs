@@ -1,6 +1,6 @@
 //! The built program, called as a reader of the documents would call it.
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -25,6 +25,18 @@ impl Program {
     pub fn output(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let home = TempDir::with_prefix("vfscale-docs-").context("no directory to run it in")?;
         self.run(arguments, home.path())
+    }
+
+    /// As [`Program::output`], for a command as a document shows it: words with blanks between them, the first of them `vfscale`.
+    ///
+    /// # Errors
+    /// As there, or it is another command.
+    pub fn typed(&self, command: &str) -> anyhow::Result<String> {
+        let words: Vec<&str> = command.split(' ').collect();
+        match words[..] {
+            ["vfscale", ref arguments @ ..] => self.output(arguments),
+            _ => bail!("`{command}` is not a plain call of vfscale"),
+        }
     }
 
     /// As [`Program::output`], but in `dir`.

@@ -3,6 +3,9 @@
 use crate::counts::Counts;
 use crate::locks::LocksArgs;
 use crate::offer::{self, offer};
+use crate::values::{
+    any_format, comparison_format, duration, format, page_format, percent, pin, reproduce_on,
+};
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -10,8 +13,7 @@ use harness::Target;
 use harness::machine::topology::Pin;
 use report::Medium;
 use reproduce::On;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use store::RunName;
@@ -63,6 +65,9 @@ pub(crate) enum Command {
     /// Write a stored run
     Export(ExportArgs),
     /// Show stored runs and record files as a page, a picture or a text
+    ///
+    /// A page (html) is one file that needs no network: curves to look into, every number in a table, the conditions. A picture (svg) is for a
+    /// paper or a wiki.
     Report(ReportArgs),
     /// List workloads, targets, the lab's designs and the simulated machines
     List(ListArgs),
@@ -407,7 +412,7 @@ pub(crate) struct ReportArgs {
     pub(crate) sources: Vec<OsString>,
 
     /// How to show it [default: as the name of the --output file ends, else text]
-    #[arg(long, value_name = "FORMAT", value_parser = any_format)]
+    #[arg(long, value_name = "FORMAT", value_parser = offer(any_format, offer::any_formats))]
     pub(crate) format: Option<String>,
 
     /// Write it to this file, whole or not at all
@@ -511,7 +516,7 @@ pub(crate) enum PageFormat {
 }
 
 impl PageFormat {
-    fn all() -> impl Iterator<Item = PageFormat> {
+    pub(crate) fn all() -> impl Iterator<Item = PageFormat> {
         let texts = reproduce::Format::ALL.into_iter().map(PageFormat::Text);
         texts.chain([PageFormat::Html, PageFormat::Svg])
     }
@@ -639,99 +644,3 @@ impl std::fmt::Display for Usage {
 }
 
 impl std::error::Error for Usage {}
-
-fn format(name: &str) -> Result<&'static report::Format, String> {
-    report::Format::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = report::FORMATS.iter().map(|format| format.name).collect();
-        format!("there are: {}", names.join(", "))
-    })
-}
-
-fn comparison_format(name: &str) -> Result<&'static report::ComparisonFormat, String> {
-    report::ComparisonFormat::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> =
-            report::COMPARISON_FORMATS.iter().map(|format| format.name).collect();
-        format!("there are: {}", names.join(", "))
-    })
-}
-
-/// A format of a run or of a comparison: which of both is asked for, the file says.
-fn any_format(name: &str) -> Result<String, String> {
-    let runs = report::FORMATS.iter().map(|format| format.name);
-    let comparisons = report::COMPARISON_FORMATS.iter().map(|format| format.name);
-    let mut names: Vec<&str> = runs.chain(comparisons).collect();
-    names.sort_unstable();
-    names.dedup();
-    match names.contains(&name) {
-        true => Ok(name.to_owned()),
-        false => Err(format!("there are: {}", names.join(", "))),
-    }
-}
-
-fn reproduce_on(text: &OsStr) -> Result<On, String> {
-    match text.as_bytes() {
-        b"sim" => Ok(On::Sim),
-        b"lab" => Ok(On::Lab),
-        bytes if bytes.starts_with(b"dir:") && bytes.len() > 4 => {
-            Ok(On::Dir(OsStr::from_bytes(&bytes[4..]).into()))
-        }
-        _ => Err("write sim, lab or dir:PATH".into()),
-    }
-}
-
-fn page_format(name: String) -> PageFormat {
-    PageFormat::all()
-        .find(|format| format.name() == name)
-        .expect("clap lets only the names of PageFormat::all through")
-}
-
-fn pin(name: String) -> Pin {
-    name.parse().expect("clap lets only the names of Pin::ALL through")
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(time) if time < Duration::from_millis(1) => Err("at least 1ms".into()),
-        Ok(time) if time > Duration::from_secs(7 * 24 * 3600) => Err("at most 7days".into()),
-        Ok(time) => Ok(time),
-        Err(error) => Err(format!("{error}; write 10s, 500ms or 2m")),
-    }
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim();
-    match number.parse::<f64>() {
-        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
-        _ => Err("write a share between 0 and 100, like 1%".into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reproduce_asks_three_kinds_of_places() {
-        let on = |text: &str| reproduce_on(OsStr::new(text));
-        assert_eq!(on("sim"), Ok(On::Sim));
-        assert_eq!(on("lab"), Ok(On::Lab));
-        assert_eq!(on("dir:/mnt/x"), Ok(On::Dir("/mnt/x".into())));
-        for wrong in ["", "dir:", "/mnt/x", "lab:linux-6.18", "sim:x"] {
-            assert!(on(wrong).unwrap_err().contains("dir:PATH"), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn durations_and_shares_are_read_or_explained() {
-        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
-        assert_eq!(duration("100ms"), Ok(Duration::from_millis(100)));
-        assert!(duration("10").unwrap_err().contains("write 10s"));
-        assert!(duration("0s").is_err());
-        assert!(duration("-1s").is_err());
-        assert_eq!(percent("1%"), Ok(0.01));
-        assert_eq!(percent("0.5"), Ok(0.005));
-        for wrong in ["0%", "-1%", "x", "100%", "nan", "inf%"] {
-            assert!(percent(wrong).is_err(), "{wrong}");
-        }
-    }
-}

@@ -114,6 +114,14 @@ pub(crate) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "report",
+        &[
+            example("A page of a stored run", "vfscale report base --output base.html"),
+            example("Two runs in one picture", "vfscale report base patched --output curves.svg"),
+            example("A file that --format json wrote", "vfscale report run.json"),
+        ],
+    ),
+    (
         "list",
         &[
             example("Everything", "vfscale list"),

@@ -32,6 +32,7 @@ mod reproduce_page;
 mod run;
 mod runs;
 mod topology;
+mod values;
 
 use args::{Cli, Command};
 use clap::FromArgMatches;

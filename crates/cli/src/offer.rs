@@ -52,6 +52,16 @@ pub(crate) fn comparison_formats() -> Vec<PossibleValue> {
     report::COMPARISON_FORMATS.iter().map(word).collect()
 }
 
+/// How a run or a comparison can be shown.
+pub(crate) fn any_formats() -> Vec<PossibleValue> {
+    let of_runs = formats();
+    let is_new =
+        |format: &&report::ComparisonFormat| report::Format::by_name(format.name).is_none();
+    let others = report::COMPARISON_FORMATS.iter().filter(is_new);
+    let others = others.map(|format| PossibleValue::new(format.name).help(format.summary));
+    of_runs.into_iter().chain(others).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +84,9 @@ mod tests {
         }
         for word in formats() {
             assert!(report::Format::by_name(word.get_name()).is_some(), "{word:?}");
+        }
+        for word in any_formats() {
+            assert!(crate::values::any_format(word.get_name()).is_ok(), "{word:?}");
         }
         for word in comparison_formats() {
             assert!(report::ComparisonFormat::by_name(word.get_name()).is_some(), "{word:?}");
