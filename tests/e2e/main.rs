@@ -7,6 +7,7 @@ mod cli;
 mod compare;
 mod docs;
 mod faults;
+mod fixed;
 mod generated;
 mod guest;
 mod janitor;

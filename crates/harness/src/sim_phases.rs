@@ -63,20 +63,27 @@ impl Visit for SimPhase<'_> {
         let params = W::simulated(self.curve.workload.params());
         let failure: Rc<RefCell<Option<Failure>>> = Rc::default();
         let latencies = Rc::new(RefCell::new(Latencies::new()));
+        let began: Rc<RefCell<Vec<u64>>> = Rc::new(RefCell::new(vec![0; self.tasks]));
         // In the arena malloc does not decide which objects share a line, and a run repeats bit for bit.
         let (lab, tasks) = in_arena(|| {
             let (era, work) = (self.target.era, self.target.call_work_ns);
             let lab =
                 Lab::<Sim>::new(era, self.curve.mode, self.tasks, work).after(Before::Nothing);
-            let tasks = self.make::<W>(&lab, &params, &failure, &latencies)?;
+            let told = (&failure, &latencies, &began);
+            let tasks = self.make::<W>(&lab, &params, told)?;
             Ok::<_, String>((lab, tasks))
         })?;
         let seed = self.seed ^ u64::from(self.round) ^ ((self.phase as u64) << 32);
         let options = Options::new(seed, Limit::time(VIRTUAL_NS));
-        let outcome = run_with(&self.target.machine, &options, tasks).map_err(|e| e.to_string())?;
+        let mut outcome =
+            run_with(&self.target.machine, &options, tasks).map_err(|e| e.to_string())?;
         drop(lab);
         if let Some(failure) = failure.take() {
             return Err(failure.to_string());
+        }
+        // Until it first got its CPU a task was ready, too, which the simulator does not count.
+        for (used, began) in outcome.tasks.iter_mut().zip(began.borrow().iter()) {
+            used.ready_ns += began;
         }
         let used = outcome.tasks.iter().enumerate();
         // Here a task's own end is what counts.
@@ -87,13 +94,16 @@ impl Visit for SimPhase<'_> {
     }
 }
 
+/// What tasks tell: the first call that failed, their latencies, and when each began.
+type Told<'a> =
+    (&'a Rc<RefCell<Option<Failure>>>, &'a Rc<RefCell<Latencies>>, &'a Rc<RefCell<Vec<u64>>>);
+
 impl SimPhase<'_> {
     fn make<W: Phased>(
         &self,
         lab: &Lab<Sim>,
         params: &Params,
-        failure: &Rc<RefCell<Option<Failure>>>,
-        latencies: &Rc<RefCell<Latencies>>,
+        (failure, latencies, began): Told<'_>,
     ) -> Result<Vec<TaskFn>, String> {
         let place = |task| Place { dir: lab.dir().to_owned(), task, params: params.clone() };
         let (phase, tasks) = (self.phase, self.tasks);
@@ -105,7 +115,9 @@ impl SimPhase<'_> {
                 Ok(state)
             })?;
             let (failure, latencies) = (Rc::clone(failure), Rc::clone(latencies));
+            let began = Rc::clone(began);
             Ok(Box::new(move |handle: &Handle| {
+                began.borrow_mut()[number] = handle.now_ns();
                 let mut watch = VirtualWatch { handle, latencies };
                 let work = (phase, tasks, W::simulated_steps(&state, phase));
                 fs.enter();
