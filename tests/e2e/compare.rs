@@ -471,6 +471,24 @@ fn what_cannot_be_shown_is_stored_all_the_same() {
 }
 
 #[test]
+fn a_store_that_cannot_be_written_is_refused_before_the_measurement() {
+    let Some(mount) = Mount::tmpfs("size=4m") else { return };
+    let store = mount.path().join("runs.sqlite").display().to_string();
+    let dir = temp_dir();
+    let target = on(dir.path());
+    let args = ["run", "fstat", "--on", &target, "--save", "base", "--store", &store];
+    let args = [&args[..], &SHORT].concat();
+    run(&mut vfscale(&args)).exits(0);
+    let mut remount = std::process::Command::new("mount");
+    let remounted = remount.args(["-o", "remount,ro"]).arg(mount.path()).status();
+    assert!(remounted.expect("start mount").success());
+    let ran = run(&mut vfscale(&args)).exits(3);
+    assert!(ran.stderr.contains("cannot be written"), "{ran:?}");
+    assert_eq!(ran.stdout, "");
+    run(&mut vfscale(&["export", "base", "--store", &store])).exits(0).record();
+}
+
+#[test]
 fn a_home_that_is_no_folder_keeps_nobody_from_measuring() {
     let dir = temp_dir();
     let target = on(dir.path());

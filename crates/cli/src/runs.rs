@@ -40,7 +40,7 @@ impl Runs {
         let place = keep.then(|| path(store)).transpose()?;
         if let Some(place) = &place {
             // Closed again at once: tasks are forked, and a child must not hold a connection.
-            drop(Store::open(place)?);
+            Store::open(place)?.can_save()?;
         }
         Ok(Runs { place, names })
     }

@@ -73,7 +73,8 @@ fn what_has_no_rounds_or_no_rate_gets_no_verdict() {
     };
     let comparison = ask(Pairing::Stored, summary(100.0), summary(110.0));
     let point = &comparison.curves[0].points[0];
-    assert!(matches!(point.verdict, Verdict::Undecided { .. }));
+    assert_eq!(point.verdict, Verdict::Undecided { more_rounds: None });
+    assert!(point.notes[0].contains("summary only"), "{:?}", point.notes);
     assert!((point.change.unwrap() - 0.1).abs() < 1e-9);
     assert_eq!((point.interval, point.p), (None, None));
     let idle = |rate| run(vec![curve("open_close", "dir:/a", &[(1, vec![rate; 20])])]);

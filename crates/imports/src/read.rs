@@ -80,6 +80,10 @@ fn text(contents: impl Read, name: &str) -> Result<String, ImportError> {
     if bytes.len() as u64 > LIMIT {
         return Err(ImportError::TooLarge { file: name.into(), limit: LIMIT });
     }
+    // The mark that some editors put before UTF-8.
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        bytes.drain(..3);
+    }
     Ok(String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
@@ -149,5 +153,7 @@ mod tests {
         let path = dir.path().join("open1.csv");
         std::fs::write(&path, [b"# gr\xfc\xdfe\n", CSV.as_bytes()].concat()).unwrap();
         assert_eq!(read(&path, None).unwrap().len(), 1);
+        std::fs::write(&path, [b"\xef\xbb\xbf", CSV.as_bytes()].concat()).unwrap();
+        assert_eq!(read(&path, None).unwrap().len(), 1, "a byte order mark");
     }
 }
