@@ -7,6 +7,7 @@ use crate::support::{
 use results::{Comparison, Pairing, Run, Verdict};
 use rustix::process::Signal;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -401,6 +402,7 @@ fn nothing_is_stored_unless_asked() {
 #[test]
 fn what_cannot_be_compared_is_refused_with_a_way_out() {
     let place = Place::new();
+    let simulated = "sim:dual-core-2007/linux-2.6.20";
     for (args, said) in [
         (&["compare", "dir:."][..], "compare needs two sides"),
         (&["compare", "dir:.", "base"], "vfscale check --against"),
@@ -412,6 +414,13 @@ fn what_cannot_be_compared_is_refused_with_a_way_out() {
             "one target",
         ),
         (&["compare", "a b", "c"], "is not the name of a run"),
+        (&["compare", "a", "b", "--tasks", "1"], "--tasks: these runs were measured already"),
+        (&["compare", "a", "b", "--save", "c"], "--save: these runs were measured already"),
+        (
+            &["compare", simulated, "--before-cmd", "true", "--after-cmd", "true"],
+            "a simulated one does not see",
+        ),
+        (&["compare", "dir:.", "dir:.", "--save", &"n".repeat(95)], "longer than 100"),
         (&["run", "--save", "dir:x"], "is not the name of a run"),
     ] {
         let ran = place.ask(args).exits(2);
@@ -439,4 +448,117 @@ fn a_full_disk_loses_neither_the_result_nor_the_store() {
     assert!(ran.stderr.contains("could not be stored"), "{}", ran.stderr);
     let back = run(&mut vfscale(&["export", "base", "--store", &store])).exits(0);
     assert_eq!(back.stdout, first.stdout);
+}
+
+#[test]
+fn what_cannot_be_shown_is_stored_all_the_same() {
+    let place = Place::new();
+    let dir = temp_dir();
+    let target = on(dir.path());
+    let store = place.file("runs.sqlite");
+    let save = |args: &[&str]| {
+        let full = fs::File::options().write(true).open("/dev/full").expect("a device of Linux");
+        let args = [args, &SHORT, &["--store", &store]].concat();
+        let status = vfscale(&args).stdout(full).status().expect("start vfscale");
+        assert_eq!(status.code(), Some(3), "{args:?}");
+    };
+    save(&["run", "fstat", "--on", &target, "--save", "run"]);
+    save(&["compare", &target, &target, "fstat", "--save", "pair"]);
+    save(&["check", "--against", "run", "--save", "now"]);
+    for name in ["run", "pair-before", "pair-after", "now"] {
+        assert_eq!(place.ask(&["export", name]).exits(0).record().plan.rounds, 8, "{name}");
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_refused_before_the_measurement() {
+    let Some(mount) = Mount::tmpfs("size=4m") else { return };
+    let store = mount.path().join("runs.sqlite").display().to_string();
+    let dir = temp_dir();
+    let target = on(dir.path());
+    let args = ["run", "fstat", "--on", &target, "--save", "base", "--store", &store];
+    let args = [&args[..], &SHORT].concat();
+    run(&mut vfscale(&args)).exits(0);
+    let mut remount = std::process::Command::new("mount");
+    let remounted = remount.args(["-o", "remount,ro"]).arg(mount.path()).status();
+    assert!(remounted.expect("start mount").success());
+    let ran = run(&mut vfscale(&args)).exits(3);
+    assert!(ran.stderr.contains("cannot be written"), "{ran:?}");
+    assert_eq!(ran.stdout, "");
+    run(&mut vfscale(&["export", "base", "--store", &store])).exits(0).record();
+}
+
+#[test]
+fn a_home_that_is_no_folder_keeps_nobody_from_measuring() {
+    let dir = temp_dir();
+    let target = on(dir.path());
+    let args = [&["run", "fstat", "--on", &target], &SHORT[..]].concat();
+    run(vfscale(&args).env("HOME", "/dev/null").env_remove("XDG_CONFIG_HOME")).exits(0);
+}
+
+#[test]
+fn nothing_compared_is_no_success() {
+    let place = Place::new();
+    let run = recorded(&place);
+    let (same, other) = (place.file("same.json"), place.file("other.json"));
+    scaled(&run, 1.0, &same);
+    let mut renamed = run.clone();
+    renamed.curves[0].workload = "fstat".into();
+    scaled(&renamed, 1.0, &other);
+    let ran = place.ask(&["compare", &same, &other, "--fail-on", "slower"]).exits(3);
+    assert!(ran.stdout.contains("nothing can be compared"), "{ran:?}");
+    assert!(ran.stderr.contains("nothing was compared"), "{ran:?}");
+}
+
+#[test]
+fn check_asks_where_the_stored_run_says_nothing_that_can_be_done() {
+    let place = Place::new();
+    let mut run = recorded(&place);
+    run.curves[0].points[0].tasks = 0;
+    run.plan.slice_s = 1e9;
+    let file = place.file("odd.json");
+    fs::write(&file, serde_json::to_string(&run).expect("a run is JSON")).expect("write the file");
+    let dir = temp_dir();
+    let target = on(dir.path());
+    let check = ["check", "--against", &file, "--rounds", "8", "--on", &target];
+    let ran = place.ask(&check).exits(2);
+    assert!(ran.stderr.contains("--slice"), "{ran:?}");
+    let ran = place.ask(&[&check[..], &["--slice", "1ms", "--format", "json"]].concat());
+    let comparison = comparison(&ran);
+    let counts: Vec<u32> = comparison.after.curves[0].points.iter().map(|p| p.tasks).collect();
+    assert_eq!(counts, [2], "of no task nothing can be measured");
+    let ran = place.ask(&[&check[..], &["--slice", "1ms", "--mode", "thread"]].concat()).exits(2);
+    assert!(ran.stderr.contains("has no curve of these workloads and modes"), "{ran:?}");
+}
+
+#[test]
+fn files_without_end_pipes_and_broken_records_are_read_or_refused() {
+    let place = Place::new();
+    let record = serde_json::to_string_pretty(&recorded(&place)).expect("a run is JSON");
+    let (whole, broken) = (place.file("whole.json"), place.file("broken.json"));
+    fs::write(&whole, &record).expect("write the file");
+    fs::write(&broken, record.replacen("\"tasks\": 2", "\"tasks\": NaN", 1)).expect("write it");
+    for (args, said) in [
+        (["compare", "/dev/zero", &whole], "is not a run of vfscale"),
+        (["import", "/dev/zero", "--dry-run"], "64 MiB"),
+        (["compare", &whole, &broken], "expected value at line"),
+    ] {
+        let ran = place.ask(&args).exits(3);
+        assert!(ran.stderr.contains(said), "{ran:?}");
+    }
+    for (text, said) in [
+        (record.as_str(), "vfscale, 1 curve"),
+        (
+            "tasks,processes,processes_idle,threads,threads_idle,linear\n1,10,50.00,20,50.00,20\n",
+            "will-it-scale",
+        ),
+    ] {
+        let (read, write) = std::io::pipe().expect("make a pipe");
+        let text = text.to_owned();
+        let writer = std::thread::spawn(move || (&write).write_all(text.as_bytes()));
+        let import = vfscale(&["import", "/dev/stdin", "--dry-run"]).stdin(read).output();
+        let import = import.expect("start vfscale");
+        assert!(String::from_utf8_lossy(&import.stdout).contains(said), "{import:?}");
+        writer.join().expect("it does not panic").expect("all was read");
+    }
 }

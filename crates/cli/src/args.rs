@@ -229,7 +229,7 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) verdict: VerdictArgs,
 
-    /// Keep both sides in the store, as NAME/before and NAME/after
+    /// Keep both sides in the store, as NAME-before and NAME-after
     #[arg(long, value_name = "NAME")]
     pub(crate) save: Option<RunName>,
 

@@ -1,11 +1,12 @@
 //! `vfscale compare`: two targets side by side, one target in two states, or two stored runs.
 
 use crate::Exit;
-use crate::args::{ClockArg, CompareArgs, FailOn, Usage, VerdictArgs};
+use crate::args::{ClockArg, CompareArgs, FailOn, MeasureArgs, Usage, VerdictArgs};
 use crate::guests;
 use crate::measure::{self, Done};
 use crate::output::Output;
 use crate::runs::{self, Runs};
+use anyhow::anyhow;
 use compare::Question;
 use harness::{KINDS, Sides, Switch, Target};
 use results::{Comparison, Pairing, Run, Verdict};
@@ -21,7 +22,7 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
     let (comparison, left) = match words(args)? {
         Words::Targets { sides, labels, workloads } => {
             let [before, after] = &*sides;
-            let mut keep = Runs::to_keep(&args.store, args.save.as_ref())?;
+            let mut keep = Runs::to_keep(&args.store, args.save.as_ref(), &["-before", "-after"])?;
             let switch = switch(args);
             let (workloads, modes) =
                 (measure::workloads(&workloads), measure::modes(&args.measure));
@@ -46,14 +47,17 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
             if args.measure.clock == ClockArg::Instructions {
                 guests::withhold_where_cpus_disagree(&mut comparison);
             }
-            show(&comparison, &args.verdict, &destination)?;
-            keep.save("-before", &comparison.before)?;
-            keep.save("-after", &comparison.after)?;
+            // What cannot be shown is not lost, if it was to be kept.
+            let shown = show(&comparison, &args.verdict, &destination);
+            keep.save(&comparison.before)?;
+            keep.save(&comparison.after)?;
+            shown?;
             (comparison, left)
         }
         Words::Stored { names, workloads } => {
-            if args.save.is_some() {
-                return Err(Usage("--save: these runs are stored already".into()).into());
+            if let Some(option) = useless(args) {
+                let what = format!("{option}: these runs were measured already");
+                return Err(Usage(what).into());
             }
             if args.locks.wanted().is_some() {
                 let what =
@@ -73,6 +77,24 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
         }
     };
     end(&comparison, args.verdict.fail_on, left)
+}
+
+/// An option that says how to measure or that a measurement is to be kept.
+fn useless(args: &CompareArgs) -> Option<&'static str> {
+    let MeasureArgs { tasks, mode, pin, time: _, precision: _, slice, rounds, seed, clock, boots } =
+        &args.measure;
+    let given = [
+        (args.save.is_some(), "--save"),
+        (tasks.is_some(), "--tasks"),
+        (!mode.is_empty(), "--mode"),
+        (pin.is_some(), "--pin"),
+        (slice.is_some(), "--slice"),
+        (rounds.is_some(), "--rounds"),
+        (seed.is_some(), "--seed"),
+        (*clock != ClockArg::Time, "--clock"),
+        (boots.is_some(), "--boots"),
+    ];
+    given.iter().find_map(|(is_given, option)| is_given.then_some(*option))
 }
 
 /// Writes the comparison where it was asked for.
@@ -97,10 +119,14 @@ pub(crate) fn end(
         | (Some(FailOn::Faster | FailOn::Different), Verdict::Faster) => true,
         (None | Some(_), _) => false,
     };
-    let points = comparison.curves.iter().flat_map(|curve| &curve.points);
-    let regression = points.map(|point| &point.verdict).any(found);
+    let points = || comparison.curves.iter().flat_map(|curve| &curve.points);
+    let regression = points().map(|point| &point.verdict).any(found);
     match left {
         Some(left) => Err(left.into()),
+        // Or a script would take it for "no regression".
+        None if points().next().is_none() => Err(anyhow!(
+            "nothing was compared: the sides have no curve and task count in common\n  see what each has: vfscale export NAME --format csv"
+        )),
         None if regression => Ok(Exit::Regression),
         None if comparison.before.plan.partial || comparison.after.plan.partial => {
             Ok(Exit::Interrupted)
@@ -130,6 +156,10 @@ fn words(args: &CompareArgs) -> anyhow::Result<Words<'_>> {
         if rest.first().is_some_and(|word| is_target(word)) {
             let what =
                 "with --before-cmd and --after-cmd there is one target, measured in two states";
+            return Err(Usage(what.into()).into());
+        }
+        if matches!(target, Target::Sim { .. }) {
+            let what = "--before-cmd and --after-cmd change the state of this machine, which a simulated one does not see";
             return Err(Usage(what.into()).into());
         }
         return Ok(Words::Targets {

@@ -45,7 +45,13 @@ pub(crate) fn read() -> anyhow::Result<Config> {
     match std::fs::read_to_string(&file) {
         Ok(text) => parse(&text).with_context(|| format!("in {}", file.display())),
         // Somebody else's home (su without -): what stands there is not for this user.
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
+        // And HOME may be no folder at all (/dev/null, for a service).
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied
+            ) =>
+        {
             Ok(Config::default())
         }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),

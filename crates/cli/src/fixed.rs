@@ -235,7 +235,7 @@ fn request(args: &RunArgs, workload: Selected, began: Instant) -> anyhow::Result
 /// What [`FixedPlan::new`] and [`run_fixed`] say.
 pub(crate) fn run(args: &RunArgs, workload: Selected, began: Instant) -> anyhow::Result<Exit> {
     let destination = Output::new(args.output.as_deref())?;
-    let mut keep = Runs::to_keep(&args.store, args.save.as_ref())?;
+    let mut keep = Runs::to_keep(&args.store, args.save.as_ref(), &[""])?;
     let request = request(args, workload, began)?;
     let seed = request.seed;
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
@@ -252,7 +252,7 @@ pub(crate) fn run(args: &RunArgs, workload: Selected, began: Instant) -> anyhow:
     destination.write(|style| {
         (args.format.render)(&run, &report::Style { verbose: args.verbose, ..style })
     })?;
-    keep.save("", &run)?;
+    keep.save(&run)?;
     match left {
         Some(left) => Err(left.into()),
         None if run.plan.partial => Ok(Exit::Interrupted),

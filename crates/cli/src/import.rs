@@ -3,7 +3,7 @@
 use crate::Exit;
 use crate::args::{ImportArgs, Usage};
 use crate::output;
-use crate::runs::{self, Runs};
+use crate::runs::{Opened, Runs};
 use results::{Import, Kind, Run};
 use std::path::Path;
 use store::RunName;
@@ -29,7 +29,7 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     }
     if !args.dry_run {
         for (name, run) in keep {
-            Runs::to_keep(&args.store, Some(&name))?.save("", run)?;
+            Runs::to_keep(&args.store, Some(&name), &[""])?.save(run)?;
         }
     }
     Ok(Exit::Done)
@@ -37,11 +37,12 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
 
 /// A record of vfscale's own, or what another tool's file holds.
 fn runs_in(file: &Path, from: Option<&str>) -> anyhow::Result<Vec<(String, Run)>> {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    if from.is_none() && runs::is_record(&text) {
-        return Ok(vec![(stem(file), runs::read(file)?)]);
+    let opened = Opened::new(file)?;
+    if from.is_none() && opened.is_record() {
+        return Ok(vec![(stem(file), opened.record()?)]);
     }
-    let imported = imports::read(file, from)?;
+    let (contents, written) = opened.into_contents();
+    let imported = imports::read_from(&file.to_string_lossy(), contents, written, from)?;
     Ok(imported.into_iter().map(|imported| (imported.label, imported.run)).collect())
 }
 

@@ -19,14 +19,16 @@ pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
     args.locks.suffice_for(args.format)?;
     let destination =
         Output::new(args.output.as_deref())?.for_format(args.format.name, args.format.medium)?;
-    let mut keep = Runs::to_keep(&args.store, args.save.as_ref())?;
+    let mut keep = Runs::to_keep(&args.store, args.save.as_ref(), &[""])?;
     let locks = args.locks.wanted();
     let measured = measure::measure(&args.measure, curves(args)?, Sides::One, locks, began)?;
     let Some(Done { run, left }) = measured else { return Ok(Exit::Interrupted) };
-    destination.write(|style| {
+    let shown = destination.write(|style| {
         (args.format.render)(&run, &report::Style { verbose: args.verbose, ..style })
-    })?;
-    keep.save("", &run)?;
+    });
+    // What cannot be shown is not lost, if it was to be kept.
+    keep.save(&run)?;
+    shown?;
     match left {
         Some(left) => Err(left.into()),
         None if run.plan.partial => Ok(Exit::Interrupted),

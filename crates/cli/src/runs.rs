@@ -5,45 +5,56 @@ use crate::config::{self, Keep};
 use crate::output;
 use anyhow::{Context, anyhow};
 use results::Run;
+use serde::de::IgnoredAny;
+use std::collections::VecDeque;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use store::{RunName, RunRef, Store};
 
 /// Where runs of this command are kept, if they are.
 pub(crate) struct Runs {
     place: Option<PathBuf>,
-    name: Option<RunName>,
+    /// Of the runs that are still to be saved, the next one first.
+    names: VecDeque<Option<RunName>>,
 }
 
 impl Runs {
     /// Decides whether to keep runs, and if so looks now whether the store can be written, not when the measurement is over.
-    /// Without a name they are kept where the user's config file says so.
+    /// There will be one run for each of `ends`, which are put after the name. Without a name they are kept where the user's
+    /// config file says so.
     ///
     /// # Errors
-    /// It cannot.
-    pub(crate) fn to_keep(store: &StoreArgs, name: Option<&RunName>) -> anyhow::Result<Runs> {
+    /// It cannot, or a name gets too long.
+    pub(crate) fn to_keep(
+        store: &StoreArgs,
+        name: Option<&RunName>,
+        ends: &[&str],
+    ) -> anyhow::Result<Runs> {
+        let with = |end: &&str| name.map(|name| format!("{name}{end}").parse()).transpose();
+        let names = ends.iter().map(with).collect::<Result<_, store::BadName>>();
+        let names = names.map_err(|error| Usage(format!("--save: {error}")))?;
         let keep = name.is_some() || config::read()?.store == Keep::Always;
         let place = keep.then(|| path(store)).transpose()?;
         if let Some(place) = &place {
             // Closed again at once: tasks are forked, and a child must not hold a connection.
-            drop(Store::open(place)?);
+            Store::open(place)?.can_save()?;
         }
-        Ok(Runs { place, name: name.cloned() })
+        Ok(Runs { place, names })
     }
 
-    /// Keeps `run` under the name with `suffix`, if runs are kept.
+    /// Keeps `run` under the next of the names, if runs are kept.
     ///
     /// # Errors
     /// The store says no. What was measured has been shown by then.
-    pub(crate) fn save(&mut self, suffix: &str, run: &Run) -> anyhow::Result<()> {
+    pub(crate) fn save(&mut self, run: &Run) -> anyhow::Result<()> {
+        let name = self.names.pop_front().flatten();
         let Some(place) = &self.place else { return Ok(()) };
-        let name = match &self.name {
-            Some(name) => Some(format!("{name}{suffix}").parse::<RunName>()?),
-            None => None,
-        };
         let label = Store::open(place)
             .and_then(|mut store| store.save(name.as_ref(), run))
-            .context("the result is shown, but could not be stored")?;
+            .context("the result could not be stored")?;
         output::tell(&format!("stored as {label} in {}", place.display()));
         Ok(())
     }
@@ -88,27 +99,88 @@ pub(crate) fn load(store: &StoreArgs, what: &OsStr) -> anyhow::Result<(String, R
 ///
 /// # Errors
 /// It cannot be read, or holds something else.
-pub(crate) fn read(file: &Path) -> anyhow::Result<Run> {
-    let shown = file.display();
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
-    parse(&text).with_context(|| format!("{shown} is not a run of vfscale"))
+fn read(file: &Path) -> anyhow::Result<Run> {
+    Opened::new(file)?.record()
 }
 
-/// A record of vfscale's own, if the text begins like one.
-pub(crate) fn is_record(text: &str) -> bool {
-    let head = text.get(..200).unwrap_or(text);
-    head.trim_start().starts_with('{') && head.contains("\"vfscale.run/")
+/// Bytes of a file that are looked at to see whether it is a record.
+const HEAD: u64 = 4096;
+/// Bytes of a record at most: some five million samples.
+const LARGEST: u64 = 1 << 30;
+
+/// A file of which only the head has been read, so that one without end is refused, and a pipe can still be read.
+pub(crate) struct Opened {
+    name: String,
+    head: Vec<u8>,
+    rest: File,
+}
+
+impl Opened {
+    /// Opens it and reads its head.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub(crate) fn new(file: &Path) -> anyhow::Result<Opened> {
+        let name = file.display().to_string();
+        let open = || {
+            let mut rest = File::open(file)?;
+            let mut head = Vec::new();
+            rest.by_ref().take(HEAD).read_to_end(&mut head)?;
+            Ok::<_, std::io::Error>((head, rest))
+        };
+        let (head, rest) = open().with_context(|| format!("cannot read {name}"))?;
+        Ok(Opened { name, head, rest })
+    }
+
+    /// Whether it begins like a record of vfscale's own.
+    pub(crate) fn is_record(&self) -> bool {
+        let head = String::from_utf8_lossy(&self.head);
+        head.trim_start().starts_with('{') && head.contains("\"vfscale.run/")
+    }
+
+    /// The record in it.
+    ///
+    /// # Errors
+    /// It holds something else, or is larger than a gibibyte.
+    pub(crate) fn record(self) -> anyhow::Result<Run> {
+        let name = self.name.clone();
+        self.parsed().with_context(|| format!("{name} is not a run of vfscale"))
+    }
+
+    fn parsed(self) -> anyhow::Result<Run> {
+        if self.head.trim_ascii_start().first() != Some(&b'{') {
+            return Err(anyhow!(
+                "it does not begin with an object of JSON\n  other tools' files: vfscale import FILE"
+            ));
+        }
+        let mut text = String::new();
+        self.into_contents().0.take(LARGEST + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > LARGEST {
+            return Err(anyhow!("it is larger than {} MiB", LARGEST >> 20));
+        }
+        parse(&text)
+    }
+
+    /// All that is in it, and when it was written.
+    pub(crate) fn into_contents(self) -> (impl Read, Option<SystemTime>) {
+        let written = self.rest.metadata().and_then(|metadata| metadata.modified()).ok();
+        (Cursor::new(self.head).chain(self.rest), written)
+    }
 }
 
 /// A record in JSON or JSON Lines.
 ///
 /// # Errors
 /// It is none, or one of another version.
-pub(crate) fn parse(text: &str) -> anyhow::Result<Run> {
+fn parse(text: &str) -> anyhow::Result<Run> {
+    let lines = || {
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        serde_json::from_str::<IgnoredAny>(first).is_ok()
+    };
     let run: Run = match serde_json::from_str(text) {
         Ok(run) => run,
         // One object and then others: lines.
-        Err(error) if error.is_syntax() && error.line() > 1 => Run::from_lines(text)?,
+        Err(error) if error.is_syntax() && error.line() > 1 && lines() => Run::from_lines(text)?,
         Err(error) => return Err(error.into()),
     };
     match run.schema == Run::SCHEMA {

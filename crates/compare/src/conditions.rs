@@ -1,12 +1,20 @@
 //! Which conditions are not the same on both sides.
 
-use results::{Difference, Host, Mount, Pairing, Run};
+use results::{Curve, Difference, Host, Kind, Mount, Pairing, Run};
+use std::collections::BTreeSet;
 
 /// What differs, in a fixed order. Between interleaved sides only what they run on can; stored runs may have been taken
-/// anywhere. What a side does not know (an imported file names no governor) is no difference.
-pub(crate) fn differences(before: &Run, after: &Run, pairing: Pairing) -> Vec<Difference> {
+/// anywhere. What a side does not know (an imported file names no governor) is no difference. `pairs` are the curves that are
+/// compared.
+pub(crate) fn differences(
+    before: &Run,
+    after: &Run,
+    pairing: Pairing,
+    pairs: &[(&Curve, &Curve)],
+) -> Vec<Difference> {
     let mut found = Differences(Vec::new());
     if pairing == Pairing::Stored {
+        found.curves(pairs);
         found.run(before, after);
         found.host(&before.host, &after.host);
     }
@@ -20,6 +28,34 @@ impl Differences {
     fn look(&mut self, what: &str, before: String, after: String) {
         if before != after && !before.is_empty() && !after.is_empty() {
             self.0.push(Difference { what: what.into(), before, after });
+        }
+    }
+
+    /// What was measured, where, and whether locks were counted meanwhile, which takes time. Each difference once.
+    fn curves(&mut self, pairs: &[(&Curve, &Curve)]) {
+        let kind = |curve: &Curve| match curve.kind {
+            Kind::Measured => "measured",
+            Kind::Simulated => "simulated",
+            Kind::Imported => "imported",
+        };
+        // The simulator's count costs nothing.
+        let counted = |curve: &Curve| match curve.points.iter().any(|point| !point.locks.is_empty())
+        {
+            true if curve.kind == Kind::Measured => "counted",
+            _ => "not counted",
+        };
+        let mut seen = Vec::new();
+        for (b, a) in pairs {
+            for (what, before, after) in [
+                ("target", b.target.as_str(), a.target.as_str()),
+                ("figures", kind(b), kind(a)),
+                ("locks", counted(b), counted(a)),
+            ] {
+                if !seen.contains(&(what, before, after)) {
+                    seen.push((what, before, after));
+                    self.look(what, before.into(), after.into());
+                }
+            }
         }
     }
 
@@ -43,6 +79,11 @@ impl Differences {
         self.look("CPU", model(before), model(after));
         let cpus = |host: &Host| match host.cpus.len() {
             0 => String::new(),
+            // As many, but other ones.
+            n if before.cpus.len() == after.cpus.len() => {
+                let numbers: Vec<String> = host.cpus.iter().map(u32::to_string).collect();
+                format!("{n} ({})", numbers.join(","))
+            }
             n => format!("{n}"),
         };
         self.look("usable CPUs", cpus(before), cpus(after));
@@ -74,13 +115,13 @@ impl Differences {
         self.look("memory", memory(before), memory(after));
         let virtualised = |host: &Host| if host.virtualised { "yes" } else { "no" }.to_owned();
         self.look("virtual machine", virtualised(before), virtualised(after));
-        for (name, state) in &before.mitigations {
-            let other = after.mitigations.get(name);
-            self.look(
-                &format!("mitigation {name}"),
-                state.clone(),
-                other.cloned().unwrap_or("unknown".into()),
-            );
+        let state = |host: &Host, name: &str| {
+            host.mitigations.get(name).cloned().unwrap_or("unknown".into())
+        };
+        let names: BTreeSet<&String> =
+            before.mitigations.keys().chain(after.mitigations.keys()).collect();
+        for name in names {
+            self.look(&format!("mitigation {name}"), state(before, name), state(after, name));
         }
     }
 

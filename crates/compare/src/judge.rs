@@ -81,17 +81,20 @@ fn point(
         let [a, b] = ends.map(share);
         [a.min(b), a.max(b)]
     });
+    let rounds = before.round_rates().len().min(after.round_rates().len());
     let verdict = match judged.verdict {
         stats::Verdict::Faster => Verdict::Faster,
         stats::Verdict::Slower => Verdict::Slower,
         stats::Verdict::NoDifference { .. } => Verdict::NoDifference { bound },
+        // A summary stays one: there is nothing that one could measure more of.
+        stats::Verdict::Undecided { .. } if rounds == 0 => Verdict::Undecided { more_rounds: None },
         stats::Verdict::Undecided { more_rounds } => Verdict::Undecided { more_rounds },
     };
-    let rounds = before.round_rates().len().min(after.round_rates().len());
     let notes = match estimate {
         Ok(estimate) => estimate.notes.iter().map(note).collect(),
-        // Of a file with nothing but summaries nobody expects an interval.
-        Err(NoEstimate::TooFewRounds { rounds: 0, .. }) => Vec::new(),
+        Err(NoEstimate::TooFewRounds { rounds: 0, .. }) => {
+            vec!["a side is a summary only: there is no interval".to_owned()]
+        }
         Err(why) => vec![why.to_string()],
     };
     let change = match estimate {

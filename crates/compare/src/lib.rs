@@ -44,7 +44,7 @@ pub fn compare(question: Question, before: Run, after: Run) -> Comparison {
         command,
         pairing,
         labels,
-        differences: conditions::differences(&before, &after, pairing),
+        differences: conditions::differences(&before, &after, pairing, &pairs),
         bound,
         curves,
         unmatched,

@@ -2,7 +2,7 @@
 
 use crate::fixture::{curve, noisy, run};
 use crate::{BOUND, Question, compare};
-use results::{Comparison, Metric, Pairing, Run, Verdict};
+use results::{Comparison, Kind, Metric, Pairing, Run, Verdict};
 
 fn question(pairing: Pairing) -> Question {
     let labels = ["a".into(), "b".into()];
@@ -73,7 +73,8 @@ fn what_has_no_rounds_or_no_rate_gets_no_verdict() {
     };
     let comparison = ask(Pairing::Stored, summary(100.0), summary(110.0));
     let point = &comparison.curves[0].points[0];
-    assert!(matches!(point.verdict, Verdict::Undecided { .. }));
+    assert_eq!(point.verdict, Verdict::Undecided { more_rounds: None });
+    assert!(point.notes[0].contains("summary only"), "{:?}", point.notes);
     assert!((point.change.unwrap() - 0.1).abs() < 1e-9);
     assert_eq!((point.interval, point.p), (None, None));
     let idle = |rate| run(vec![curve("open_close", "dir:/a", &[(1, vec![rate; 20])])]);
@@ -131,6 +132,35 @@ fn conditions_that_differ_are_listed_and_unknown_ones_are_not() {
     assert_eq!(what, ["kernel", "governor"]);
     let comparison = ask(Pairing::Stored, of("", "powersave"), of("6.12", "performance"));
     assert!(comparison.differences.is_empty(), "{:?}", comparison.differences);
+}
+
+#[test]
+fn what_was_measured_and_how_is_a_condition() {
+    let of = |target: &str| {
+        let points = [(1, noisy(1e6, 1, 30))];
+        run(vec![curve("open_close", target, &points), curve("fstat", target, &points)])
+    };
+    let (mut before, mut after) = (of("dir:/a"), of("sim:x"));
+    before.curves[1].points[0].locks = vec![results::LockUse::default()];
+    after.curves.iter_mut().for_each(|curve| curve.kind = Kind::Simulated);
+    (before.host.cpus, after.host.cpus) = (vec![0, 1], vec![2, 3]);
+    after.host.mitigations.insert("spectre_v2".into(), "Vulnerable".into());
+    let comparison = ask(Pairing::Stored, before, after);
+    let said: Vec<String> = comparison
+        .differences
+        .iter()
+        .map(|d| format!("{}: {} -> {}", d.what, d.before, d.after))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "target: dir:/a -> sim:x",
+            "figures: measured -> simulated",
+            "locks: counted -> not counted",
+            "usable CPUs: 2 (0,1) -> 2 (2,3)",
+            "mitigation spectre_v2: unknown -> Vulnerable",
+        ]
+    );
 }
 
 #[test]

@@ -2,11 +2,22 @@
 
 use crate::error::Error;
 use crate::plan::{Sides, Switch};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use std::io::{self, PipeReader, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
-/// So much of what a failing command printed is passed on.
+/// So many bytes of what a failing command printed last are passed on.
 const OUTPUT: usize = 2000;
+/// Bytes that are read at once, ...
+const READ: usize = 4096;
+/// ... and that a pipe holds (pipe(7)).
+const PIPE: usize = 64 << 10;
+/// Between two looks at a command that says nothing; its death wakes earlier.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Which state the machine is in, and how to get it into the other one.
 pub(crate) struct StateSwitch {
@@ -59,20 +70,64 @@ impl StateSwitch {
 
 fn carry_out(option: &'static str, command: &str) -> Result<(), Error> {
     let failed = |why: String| Error::Switch { option, command: command.to_owned(), why };
-    // A process group of its own: Ctrl-C ends the run in order and does not kill a half-done command.
-    let output = Command::new("/bin/sh")
-        .args(["-c", command])
-        .stdin(Stdio::null())
-        .process_group(0)
-        .output()
-        .map_err(|error| failed(format!("/bin/sh cannot be started: {error}")))?;
-    if output.status.success() {
+    let no_shell = |error: io::Error| failed(format!("/bin/sh cannot be started: {error}"));
+    let (said, write) = io::pipe().map_err(no_shell)?;
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).stdin(Stdio::null());
+    shell.stdout(write.try_clone().map_err(no_shell)?).stderr(write);
+    // A session of its own: Ctrl-C ends the run in order and does not kill a half-done command, and a command that wants to ask
+    // (sudo for a password) has no terminal and fails at once; as a background job of this one it would be stopped for ever.
+    // SAFETY: setsid(2) is async-signal-safe, and nothing else happens between fork and exec.
+    unsafe { shell.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
+    let child = shell.spawn().map_err(no_shell)?;
+    // It has the writing ends; the pipe would never end otherwise.
+    drop(shell);
+    let (status, said) = ended(child, said).map_err(|error| failed(error.to_string()))?;
+    if status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.trim();
-    let from = said.char_indices().rev().take(OUTPUT).last().map_or(0, |(at, _)| at);
-    Err(failed(format!("{}: {}", output.status, &said[from..])))
+    let said = String::from_utf8_lossy(&said);
+    Err(failed(format!("{status}: {}", said.trim())))
+}
+
+/// Waits until the command has ended, and answers its status with the last it said. What it leaves running may keep the pipe, and
+/// is not waited for.
+fn ended(mut child: Child, mut said: PipeReader) -> io::Result<(ExitStatus, Vec<u8>)> {
+    let mut last = Vec::new();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if is_readable(&said, LOOK)? && !read_some(&mut said, &mut last)? {
+            // It has closed its output, mostly because it ends.
+            break child.wait()?;
+        }
+    };
+    // What is in the pipe still; what goes on running may go on talking.
+    for _ in 0..PIPE / READ {
+        if !is_readable(&said, Duration::ZERO)? || !read_some(&mut said, &mut last)? {
+            break;
+        }
+    }
+    Ok((status, last))
+}
+
+/// Reads what there is and keeps the last [`OUTPUT`] bytes; false at the end.
+fn read_some(from: &mut PipeReader, last: &mut Vec<u8>) -> io::Result<bool> {
+    let mut buffer = [0; READ];
+    let got = from.read(&mut buffer)?;
+    last.extend_from_slice(&buffer[..got]);
+    last.drain(..last.len().saturating_sub(OUTPUT));
+    Ok(got > 0)
+}
+
+/// Whether there is something to read, or the end. A signal ends the waiting early: the command's death sends one.
+fn is_readable(pipe: &PipeReader, patience: Duration) -> io::Result<bool> {
+    let patience = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
+    match poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&patience)) {
+        Err(Errno::INTR) => Ok(false),
+        ready => Ok(ready? > 0),
+    }
 }
 
 #[cfg(test)]
@@ -107,5 +162,35 @@ mod tests {
         for part in ["--after-cmd", "exit 3", "no such mount", "exit status: 3"] {
             assert!(error.contains(part), "{error} lacks {part}");
         }
+    }
+
+    #[test]
+    fn what_a_command_leaves_running_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let stop = dir.path().join("stop");
+        std::fs::write(&stop, "").unwrap();
+        // It holds the command's output for ten seconds, or until the folder is gone.
+        let daemon = format!(
+            "(for i in $(seq 100); do [ -e {0} ] && sleep 0.1; done; rm -f {0}) & exit 3",
+            stop.display()
+        );
+        let error = switch("true", &daemon).to(1).unwrap_err().to_string();
+        assert!(error.contains("exit status: 3"), "{error}");
+        assert!(stop.exists(), "the end of what goes on running was waited for");
+    }
+
+    #[test]
+    fn a_command_has_no_terminal_to_ask() {
+        let error = switch("true", "read password < /dev/tty").to(1).unwrap_err().to_string();
+        assert!(error.contains("/dev/tty"), "{error}");
+    }
+
+    #[test]
+    fn of_much_output_the_end_is_kept() {
+        let loud = "head -c 1000000 /dev/zero | tr '\\0' x; echo the reason; exit 1";
+        let error = switch("true", loud).to(1).unwrap_err().to_string();
+        assert!(error.contains("the reason"), "{error}");
+        assert!(error.len() < 2 * OUTPUT, "{}", error.len());
+        switch("exec > /dev/null 2>&1; sleep 0.1", "true").to(0).unwrap();
     }
 }

@@ -18,7 +18,7 @@ mod text;
 
 pub use error::ImportError;
 pub use formats::FORMATS;
-pub use read::{LIMIT, detect, read};
+pub use read::{LIMIT, detect, read, read_from};
 
 use results::Run;
 

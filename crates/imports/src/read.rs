@@ -22,15 +22,32 @@ const HEAD: usize = 256 << 10;
 ///
 /// See [`ImportError`]. A file in which nothing can be used as a figure is an error, not an empty run.
 pub fn read(path: &Path, forced: Option<&str>) -> Result<Vec<Imported>, ImportError> {
+    let name = path.to_string_lossy();
+    let unreadable = |source| ImportError::Unreadable { file: name.to_string(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    let written = file.metadata().and_then(|metadata| metadata.modified()).ok();
+    read_from(&name, file, written, forced)
+}
+
+/// The same of a file that is open already, a pipe for example: its name for messages, what is in it, and when it was written.
+///
+/// # Errors
+///
+/// See [`read`].
+pub fn read_from(
+    name: &str,
+    contents: impl Read,
+    written: Option<SystemTime>,
+    forced: Option<&str>,
+) -> Result<Vec<Imported>, ImportError> {
     let forced = forced
         .map(|name| {
             Format::by_name(name).ok_or_else(|| ImportError::NoSuchFormat { name: name.into() })
         })
         .transpose()?;
-    let name = path.to_string_lossy();
-    let (text, written) = contents(path, &name)?;
-    let format = forced.map_or_else(|| detect(&name, &text), Ok)?;
-    let mut imported = (format.parse)(&name, &text)?;
+    let text = text(contents, name)?;
+    let format = forced.map_or_else(|| detect(name, &text), Ok)?;
+    let mut imported = (format.parse)(name, &text)?;
     if let Some(written) = written {
         imported.iter_mut().for_each(|imported| date_from_file(imported, written));
     }
@@ -55,19 +72,20 @@ pub fn detect(file: &str, text: &str) -> Result<&'static Format, ImportError> {
     }
 }
 
-fn contents(path: &Path, name: &str) -> Result<(String, Option<SystemTime>), ImportError> {
+fn text(contents: impl Read, name: &str) -> Result<String, ImportError> {
     let unreadable = |source| ImportError::Unreadable { file: name.into(), source };
-    let file = File::open(path).map_err(unreadable)?;
-    let written = file.metadata().and_then(|metadata| metadata.modified()).ok();
     let mut bytes = Vec::new();
     // One more than allowed, which says that there is more.
-    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    contents.take(LIMIT + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > LIMIT {
         return Err(ImportError::TooLarge { file: name.into(), limit: LIMIT });
     }
-    let text = String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    Ok((text, written))
+    // The mark that some editors put before UTF-8.
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        bytes.drain(..3);
+    }
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 /// The record needs a time to be put in order by.
@@ -135,5 +153,7 @@ mod tests {
         let path = dir.path().join("open1.csv");
         std::fs::write(&path, [b"# gr\xfc\xdfe\n", CSV.as_bytes()].concat()).unwrap();
         assert_eq!(read(&path, None).unwrap().len(), 1);
+        std::fs::write(&path, [b"\xef\xbb\xbf", CSV.as_bytes()].concat()).unwrap();
+        assert_eq!(read(&path, None).unwrap().len(), 1, "a byte order mark");
     }
 }

@@ -90,6 +90,22 @@ impl Store {
         &self.path
     }
 
+    /// Whether a run could be saved now. Changes nothing, but does what saving begins with: a file or a directory that cannot be
+    /// written, and a disk without any room, show only then.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::save`].
+    pub fn can_save(&mut self) -> Result<(), Error> {
+        let mut begin = || {
+            let transaction =
+                self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            transaction.execute("INSERT INTO names (name, last) VALUES ('', 1)", [])?;
+            transaction.rollback()
+        };
+        begin().map_err(|error| Error::sqlite(&self.path, error))
+    }
+
     /// Saves a run. Under a name that is used already it becomes the newest run of that name, and the others stay.
     ///
     /// # Errors
@@ -296,6 +312,24 @@ mod tests {
         set_limit(&store, 1 << 20).unwrap();
         assert_eq!(store.save(Some(&name), &run(40)).unwrap().to_string(), "base@2");
         assert_eq!(store.load(&newest).unwrap().run, run(40));
+    }
+
+    #[test]
+    fn whether_a_run_could_be_saved_is_asked_without_a_trace() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.sqlite");
+        let mut store = Store::open(&path).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        store.can_save().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        store.connection.pragma_update(None, "query_only", true).unwrap();
+        let error = store.can_save().unwrap_err();
+        assert!(matches!(error, Error::ReadOnly { .. }), "{error:?}");
+        store.connection.pragma_update(None, "query_only", false).unwrap();
+        store.connection.busy_timeout(Duration::ZERO).unwrap();
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        assert!(matches!(store.can_save().unwrap_err(), Error::Busy { .. }));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The layout of the comparisons that Intel's kernel test robot mails, for people who read them daily: parameters, the two
 //! sides, and a line per figure with relative standard deviations. The verdicts stand below, for that layout has none.
 
-use super::{ComparisonFormat, sentence, table};
+use super::{ComparisonFormat, sentence, table, text};
 use crate::{Medium, Style, mail};
 use results::{ComparedCurve, Comparison, Point};
 
@@ -19,6 +19,12 @@ const QUIET: f64 = 2.0;
 
 fn render(comparison: &Comparison, _: &Style) -> String {
     let mut out = String::new();
+    for line in text::partial(comparison).into_iter().chain(text::differences(comparison)) {
+        out += &format!("{}\n", mail::wrap(&line));
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
     let (before, after) = (&comparison.before, &comparison.after);
     let parameters: Vec<(&str, String)> = vec![
         ("arch", before.host.arch.clone()),
@@ -80,16 +86,29 @@ fn key(curve: &ComparedCurve, tasks: u32) -> String {
 }
 
 fn line(before: f64, b: Option<&Point>, after: f64, a: Option<&Point>, key: &str) -> String {
-    let change = if before == 0.0 { 0.0 } else { (after / before - 1.0) * 100.0 };
-    let change = if change.abs() >= 1e5 { format!("{change:+10.2e}%") } else { format!("{change:+10.1}%") };
+    let change = match (after / before - 1.0) * 100.0 {
+        _ if before == after => format!("{:+10.1}%", 0.0),
+        change if change.is_infinite() => format!("{:>10}%", "+Inf"),
+        change if change.abs() >= 1e5 => format!("{:>10}%", format!("+{}", exponent(change, 1))),
+        change => format!("{change:+10.1}%"),
+    };
     format!("{}{}{change} {}{}  {key}\n", cell(before), deviation(b), cell(after), deviation(a))
 }
 
 fn cell(value: f64) -> String {
     match value.abs() {
         size if size < 1000.0 => format!("{value:10.2}"),
-        size if size > 1e8 => format!("{value:10.3e}"),
+        size if size > 1e8 => format!("{:>10}", exponent(value, 3)),
         _ => format!("{value:10.0}"),
+    }
+}
+
+/// As printf(3) writes it: two digits of exponent at least, and a sign.
+fn exponent(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$e}");
+    match text.split_once('e').map(|(digits, power)| (digits, power.parse::<i32>())) {
+        Some((digits, Ok(power))) => format!("{digits}e{power:+03}"),
+        _ => text,
     }
 }
 
@@ -107,4 +126,19 @@ fn relative_deviation(point: &Point) -> Option<f64> {
     let mean = rounds.iter().sum::<f64>() / n;
     let variance = rounds.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / n;
     (rounds.len() > 1 && mean > 0.0).then(|| variance.sqrt() / mean * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_written_as_printf_does() {
+        let of = |before, after| line(before, None, after, None, "k");
+        let words = |text: String| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(of(2e8, 1.23456e9)), ["2.000e+08", "+517.3%", "1.235e+09", "k"]);
+        assert_eq!(words(of(0.5, 12_000.0)), ["0.50", "+2.4e+06%", "12000", "k"]);
+        assert_eq!(words(of(0.0, 5.0)), ["0.00", "+Inf%", "5.00", "k"]);
+        assert_eq!(words(of(0.0, 0.0)), ["0.00", "+0.0%", "0.00", "k"]);
+    }
 }

@@ -3,7 +3,7 @@
 use super::{ComparisonFormat, sentence, table, text};
 use crate::layout::markdown as lay_out;
 use crate::{Medium, Style, conditions, escape, formats, locks, plot};
-use results::Comparison;
+use results::{Comparison, Warning};
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
     name: "markdown",
@@ -37,9 +37,10 @@ fn render(comparison: &Comparison, style: &Style) -> String {
             blocks.push(format!("```text\n{}\n```", plot.join("\n")));
         }
     }
-    let unmatched: Vec<String> =
-        comparison.unmatched.iter().map(|what| format!("not compared: {what}")).collect();
-    blocks.push(list(&unmatched));
+    blocks.push(list(&text::unmatched(comparison)));
+    let warning = |warning: &&Warning| format!("warning: {}: {}", warning.message, warning.advice);
+    let warnings: Vec<String> = text::warned(comparison).iter().map(warning).collect();
+    blocks.push(list(&warnings));
     blocks.push("### Conditions".to_owned());
     for (side, run) in [("before", &comparison.before), ("after", &comparison.after)] {
         let items = conditions::conditions(run);

@@ -3,7 +3,7 @@
 use super::sentence::{percent, word_in};
 use crate::number::round_to_interval;
 use crate::table::{NONE, Table, finite};
-use results::{ComparedCurve, ComparedPoint, Comparison, Point, Run};
+use results::{ComparedCurve, ComparedPoint, Comparison, Curve, Point, Run};
 
 /// One row per task count: before, after, change with its interval, verdict, rounds.
 pub(crate) fn of(comparison: &Comparison, number: usize) -> Table {
@@ -54,17 +54,22 @@ fn row(comparison: &Comparison, curve: &ComparedCurve, point: &ComparedPoint) ->
     ]
 }
 
+/// The curve of a side's run that a compared curve was made of. An imported file may have several metrics of a workload.
+pub(super) fn side<'a>(run: &'a Run, curve: &ComparedCurve, side: usize) -> Option<&'a Curve> {
+    run.curves.iter().find(|c| {
+        c.workload == curve.workload
+            && c.mode == curve.mode
+            && c.target == curve.targets[side]
+            && c.metric == curve.metric
+    })
+}
+
 /// The point of a side's run that a compared point was made of.
 pub(super) fn find<'a>(
     run: &'a Run,
     curve: &ComparedCurve,
-    side: usize,
+    of: usize,
     tasks: u32,
 ) -> Option<&'a Point> {
-    run.curves
-        .iter()
-        .find(|c| {
-            c.workload == curve.workload && c.mode == curve.mode && c.target == curve.targets[side]
-        })
-        .and_then(|c| c.points.iter().find(|point| point.tasks == tasks))
+    side(run, curve, of).and_then(|c| c.points.iter().find(|point| point.tasks == tasks))
 }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::fixture;
 use results::{
-    ComparedCurve, ComparedPoint, Difference, Metric, Moved, Pairing, Run, ShapeChange, UslFit,
-    Verdict,
+    ComparedCurve, ComparedPoint, Difference, Kind, Metric, Moved, Pairing, Run, ShapeChange,
+    UslFit, Verdict, Warning,
 };
 use std::path::Path;
 
@@ -115,7 +115,13 @@ pub(crate) fn odd() -> Vec<Comparison> {
         .collect();
     let mut seconds = comparison();
     seconds.curves[0].metric = Metric { unit: "s".to_owned(), lower_is_better: true };
-    vec![comparison(), stored(), nothing, idle, many, seconds, with_locks()]
+    // More than a mail has room for.
+    let mut wide = comparison();
+    wide.curves[0].metric.unit = "bogo operations a second".to_owned();
+    for point in &mut wide.curves[0].points {
+        (point.before, point.after) = (1e18, 2e18);
+    }
+    vec![comparison(), stored(), nothing, idle, many, seconds, wide, with_locks()]
 }
 
 #[test]
@@ -170,6 +176,49 @@ fn a_mail_has_72_columns_of_ascii() {
         let wide: Vec<&str> = text.lines().filter(|line| line.len() > 72).collect();
         assert!(wide.is_empty(), "{wide:?}\n{text}");
     }
+}
+
+#[test]
+fn what_makes_numbers_less_true_is_in_all_that_people_read() {
+    let mut comparison = comparison();
+    let advice = "measure again".to_owned();
+    comparison.after.warnings =
+        vec![Warning { code: "steal".to_owned(), message: "steal of 7 %".to_owned(), advice }];
+    for side in [&mut comparison.before, &mut comparison.after] {
+        side.curves[0].kind = Kind::Simulated;
+    }
+    for format in ["text", "markdown", "mail"] {
+        let format = ComparisonFormat::by_name(format).expect("it is registered");
+        let text = (format.render)(&comparison, &Style::default());
+        for part in ["steal of 7 %", "not compared: fstat", "simulated in virtual time"] {
+            assert!(text.contains(part), "{} lacks {part}: {text}", format.name);
+        }
+    }
+    let format = ComparisonFormat::by_name("lkp").expect("it is registered");
+    let text = (format.render)(&stored(), &Style::default());
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is missing: {text}"));
+    assert!(at("differs: mount options") < at("%stddev") && at("PARTIAL") < at("%stddev"));
+}
+
+#[test]
+fn of_several_metrics_each_has_its_own_curve() {
+    let mut comparison = comparison();
+    let seconds = Metric { unit: "s".to_owned(), lower_is_better: true };
+    for side in [&mut comparison.before, &mut comparison.after] {
+        let mut other = side.curves[0].clone();
+        other.metric = seconds.clone();
+        for point in &mut other.points {
+            point.ci95 = Some([1.0, 9.0]);
+        }
+        // Before the one that is compared.
+        side.curves.insert(0, other);
+    }
+    let drawn = text::both(&comparison, &comparison.curves[0]);
+    assert!(drawn.iter().all(|(_, curve)| curve.metric == Metric::default()), "{drawn:?}");
+    let mut other = comparison.curves[0].clone();
+    other.metric = seconds;
+    let drawn = text::both(&comparison, &other);
+    assert!(drawn.iter().all(|(_, curve)| curve.points[0].ci95 == Some([1.0, 9.0])), "{drawn:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{ComparisonFormat, labels, sentence, table};
 use crate::layout::{emphasis, text as lay_out};
 use crate::{Medium, Style, conditions, escape, locks, plot};
-use results::{ComparedCurve, Comparison, Curve};
+use results::{ComparedCurve, Comparison, Curve, Kind, Warning};
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
     name: "text",
@@ -34,8 +34,8 @@ fn render(comparison: &Comparison, style: &Style) -> String {
         }
         blocks.push(plot::plot_curves(&both(comparison, curve), style).join("\n"));
     }
-    let unmatched = comparison.unmatched.iter().map(|what| format!("not compared: {}", name(what)));
-    blocks.push(unmatched.collect::<Vec<_>>().join("\n"));
+    let unmatched: Vec<String> = unmatched(comparison).iter().map(|line| name(line)).collect();
+    blocks.push(unmatched.join("\n"));
     if style.verbose {
         blocks.push(conditions_of(comparison).join("\n"));
     }
@@ -66,12 +66,22 @@ pub(crate) fn differences(comparison: &Comparison) -> Vec<String> {
 pub(crate) fn heading(comparison: &Comparison, curve: &ComparedCurve) -> String {
     let [before, after] = labels(comparison, curve);
     format!(
-        "{}, {} mode: {} (before) and {} (after)",
-        escape::plain(&curve.workload),
-        escape::plain(&curve.mode),
+        "{}: {} (before) and {} (after)",
+        escape::plain(&title(comparison, curve)),
         escape::plain(before),
         escape::plain(after)
     )
+}
+
+/// What is compared: "open_close, process mode". That figures are simulated is said wherever they are shown; that only one side
+/// is, stands among the differences.
+pub(super) fn title(comparison: &Comparison, curve: &ComparedCurve) -> String {
+    let sides = [(0, &comparison.before), (1, &comparison.after)];
+    let simulated = sides.into_iter().all(|(side, run)| {
+        table::side(run, curve, side).is_some_and(|curve| curve.kind == Kind::Simulated)
+    });
+    let simulated = if simulated { ", simulated in virtual time" } else { "" };
+    format!("{}, {} mode{simulated}", curve.workload, curve.mode)
 }
 
 /// What is to be said below the table.
@@ -93,11 +103,8 @@ pub(crate) fn both<'a>(
     let sides = [("before", &comparison.before), ("after", &comparison.after)];
     let mut both = Vec::new();
     for (side, (word, run)) in sides.into_iter().enumerate() {
-        let of_side = |c: &&Curve| {
-            c.workload == curve.workload && c.mode == curve.mode && c.target == curve.targets[side]
-        };
         let label = format!("{word}: {}", labels(comparison, curve)[side]);
-        both.extend(run.curves.iter().find(of_side).map(|found| (label, found)));
+        both.extend(table::side(run, curve, side).map(|found| (label, found)));
     }
     both
 }
@@ -129,13 +136,7 @@ fn conditions_of(comparison: &Comparison) -> Vec<String> {
 }
 
 fn warnings(comparison: &Comparison, style: &Style) -> Vec<String> {
-    let mut seen = Vec::new();
-    for warning in comparison.before.warnings.iter().chain(&comparison.after.warnings) {
-        if !seen.contains(&warning) {
-            seen.push(warning);
-        }
-    }
-    let line = |warning: &&results::Warning| {
+    let line = |warning: &Warning| {
         format!(
             "{} {}\n  {}",
             emphasis("warning:", style),
@@ -143,5 +144,21 @@ fn warnings(comparison: &Comparison, style: &Style) -> Vec<String> {
             escape::plain(&warning.advice)
         )
     };
-    seen.iter().map(line).collect()
+    warned(comparison).into_iter().map(line).collect()
+}
+
+/// The warnings of both sides, each once.
+pub(super) fn warned(comparison: &Comparison) -> Vec<&Warning> {
+    let mut seen: Vec<&Warning> = Vec::new();
+    for warning in comparison.before.warnings.iter().chain(&comparison.after.warnings) {
+        if !seen.contains(&warning) {
+            seen.push(warning);
+        }
+    }
+    seen
+}
+
+/// What has no other side.
+pub(super) fn unmatched(comparison: &Comparison) -> Vec<String> {
+    comparison.unmatched.iter().map(|what| format!("not compared: {what}")).collect()
 }
