@@ -340,6 +340,7 @@ fn an_output_that_cannot_be_written_is_refused_before_the_start() {
     };
     refused("missing/result", "No such file or directory");
     refused("directory", "is a directory");
+    refused("missing/", "is a directory");
     let Some(user) = Unprivileged::new() else { return };
     let closed = temp_dir();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);

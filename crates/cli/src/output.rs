@@ -4,6 +4,7 @@ use crate::args::Usage;
 use anyhow::Context;
 use report::{Medium, Style};
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ impl Output {
         let file = file.filter(|file| !is_stdout(file)).map(resolve);
         if let Some(file) = &file {
             let shown = file.display();
-            if file.is_dir() {
+            if file.is_dir() || file.as_os_str().as_bytes().ends_with(b"/") {
                 return Err(Usage(format!("--output: {shown} is a directory")).into());
             }
             let place = if is_special(file) { file } else { parent(file) };

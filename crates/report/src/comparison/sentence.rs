@@ -80,12 +80,21 @@ fn size(point: &ComparedPoint) -> (String, String) {
     };
     let half = (high - low) / 2.0;
     let [near, far] = if change < 0.0 { [-high, -low] } else { [low, high] };
-    (percent(change.abs(), half), format!(" [{}, {}]", percent(near, half), percent(far, half)))
+    (percent(change.abs(), half), format!(" [{}, {}]", end(near, half), end(far, half)))
 }
 
-/// "1 task", "2, 4 and 8 tasks".
+/// "1 task", "2, 4 and 8 tasks"; many in a row as `--tasks` takes them: "1..64 tasks".
 fn tasks(points: &[&ComparedPoint]) -> String {
-    let counts: Vec<String> = points.iter().map(|point| point.tasks.to_string()).collect();
+    let in_a_row = |a: &ComparedPoint, b: &ComparedPoint| a.tasks.checked_add(1) == Some(b.tasks);
+    let mut counts: Vec<String> = Vec::new();
+    for row in points.chunk_by(|a, b| in_a_row(a, b)) {
+        match row {
+            [first, .., last] if row.len() > ONE_BY_ONE => {
+                counts.push(format!("{}..{}", first.tasks, last.tasks));
+            }
+            _ => counts.extend(row.iter().map(|point| point.tasks.to_string())),
+        }
+    }
     match &counts[..] {
         [one] if one == "1" => "1 task".to_owned(),
         [one] => format!("{one} tasks"),
@@ -142,6 +151,13 @@ pub(super) fn word_in(curve: &ComparedCurve, verdict: &Verdict) -> &'static str 
         Verdict::Slower if curve.metric.lower_is_better => "more",
         _ => word(verdict),
     }
+}
+
+/// An end of an interval, likewise; but one that is not zero is not rounded to it, for that would deny the verdict.
+pub(super) fn end(share: f64, half: f64) -> String {
+    let text = percent(share, half);
+    let is_zero = text.chars().all(|c| matches!(c, '0' | '.'));
+    if is_zero { percent(share, 0.0) } else { text }
 }
 
 /// One word for a point's verdict.

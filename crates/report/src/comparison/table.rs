@@ -1,6 +1,6 @@
 //! The table of a compared curve, for the formats that people read.
 
-use super::sentence::{percent, word_in};
+use super::sentence::{end, percent, word_in};
 use crate::number::round_to_interval;
 use crate::table::{NONE, Table, finite};
 use results::{ComparedCurve, ComparedPoint, Comparison, Curve, Point, Run};
@@ -33,8 +33,7 @@ fn row(comparison: &Comparison, curve: &ComparedCurve, point: &ComparedPoint) ->
         }
     };
     let half = point.interval.map_or(0.0, |[low, high]| (high - low) / 2.0);
-    let signed = |share: f64| {
-        let text = percent(share, half);
+    let signed = |share: f64, text: String| {
         if share > 0.0 && text.chars().any(|c| matches!(c, '1'..='9')) {
             format!("+{text}")
         } else {
@@ -45,10 +44,10 @@ fn row(comparison: &Comparison, curve: &ComparedCurve, point: &ComparedPoint) ->
         point.tasks.to_string(),
         rate(&comparison.before, 0, point.before),
         rate(&comparison.after, 1, point.after),
-        point.change.map_or(NONE.to_owned(), signed),
-        point
-            .interval
-            .map_or(NONE.to_owned(), |[low, high]| format!("{} to {}", signed(low), signed(high))),
+        point.change.map_or(NONE.to_owned(), |change| signed(change, percent(change, half))),
+        point.interval.map_or(NONE.to_owned(), |ends| {
+            ends.map(|share| signed(share, end(share, half))).join(" to ")
+        }),
         word_in(curve, &point.verdict).to_owned(),
         point.rounds.to_string(),
     ]

@@ -151,6 +151,27 @@ fn the_verdict_says_size_and_place() {
 }
 
 #[test]
+fn an_interval_is_not_rounded_to_no_change() {
+    let mut comparison = comparison();
+    let point = &mut comparison.curves[0].points[1];
+    (point.change, point.interval) = (Some(0.17), Some([0.003, 0.33]));
+    let said = &verdict(&comparison, str::to_owned)[0];
+    assert!(said.contains("17 % faster at 2 tasks [0.3, 33]"), "{said}");
+    let cells = &table::of(&comparison, 0).rows[1];
+    assert!(cells.iter().any(|cell| cell.trim() == "+0.3 to +33"), "{cells:?}");
+}
+
+#[test]
+fn many_task_counts_in_a_row_are_a_range() {
+    let mut comparison = comparison();
+    let counts = (1..=64).chain([128, 130, 131]);
+    let same = |tasks| point(tasks, [1e6, 1e6], Verdict::NoDifference { bound: 0.01 });
+    comparison.curves[0].points = counts.map(same).collect();
+    let said = &verdict(&comparison, str::to_owned)[0];
+    assert!(said.ends_with("at 1..64, 128, 130 and 131 tasks"), "{said}");
+}
+
+#[test]
 fn every_format_writes_every_comparison_and_obeys_no_name() {
     for comparison in odd() {
         for format in COMPARISON_FORMATS {
