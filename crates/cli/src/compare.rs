@@ -35,7 +35,7 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
             };
             let mut comparison = compare::compare(question, before, after);
             if args.measure.clock == ClockArg::Instructions {
-                guests::withhold_where_cpus_disagree(&mut comparison);
+                guests::withhold_where_cpus_disagree(&mut comparison.curves);
             }
             show(&comparison, &args.verdict, &destination)?;
             keep.save("-before", &comparison.before)?;
