@@ -45,7 +45,7 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
             };
             let mut comparison = compare::compare(question, before, after);
             if args.measure.clock == ClockArg::Instructions {
-                guests::withhold_where_cpus_disagree(&mut comparison);
+                guests::withhold_where_cpus_disagree(&mut comparison.curves);
             }
             // What cannot be shown is not lost, if it was to be kept.
             let shown = show(&comparison, &args.verdict, &destination);

@@ -1,9 +1,8 @@
 //! `--clock instructions`: how many instructions an operation takes in a guest, as QEMU counts them.
 //!
-//! With -icount a guest's nanosecond is an instruction, whatever the host does meanwhile: two boots with the same seed are alike, most
-//! of them to the last digit, the others (QEMU raises a timer's interrupt a little late) to some hundredths of a per cent. What is
-//! random in a kernel follows the seed, so a boot with its seed is a round. Nothing from outside may
-//! reach the guest while it counts, so it has its orders and is only listened to.
+//! With -icount a guest's nanosecond is an instruction, whatever the host does meanwhile: two boots with the same seed are alike,
+//! often to the last digit, and to about 0.1 % on a busy host (bench/guest). What is random in a kernel follows the seed, so a boot
+//! with its seed is a round. Nothing from outside may reach the guest while it counts, so it has its orders and is only listened to.
 
 use crate::error::Error;
 use crate::guest_target::{self, GuestPlan};
