@@ -26,6 +26,8 @@ missing_packages() {
     have perf || echo "linux-perf import of its files, counts beside the tracer's"
     have chromium || echo "chromium HTML reports in a browser"
     { have node && have npm; } || echo "npm HTML reports in a browser"
+    have qemu-system-x86_64 || echo "qemu-system-x86 guests"
+    have xz || echo "xz-utils guests"
     { have cc && have readelf; } || echo "gcc linking"
     have_static_libc || echo "libc6-dev linking, the static binary"
 }

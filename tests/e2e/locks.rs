@@ -133,6 +133,17 @@ fn samples_name_the_reference_count_that_gives_no_lock_event() {
 }
 
 #[test]
+fn threads_are_looked_at_as_processes_are() {
+    let (true, Some(mount)) = (is_root_or_skip(), Mount::tmpfs("size=16m")) else { return };
+    let by = ["--tasks", "2", "--mode", "thread", "--locks", "--locks-by", "cpu-clock"];
+    let sampled = |traced: &Traced| traced.samples.as_ref().is_none_or(|s| s.total > 0);
+    let traced = until("open_close", mount.path(), &by, sampled).expect("threads are sampled");
+    if traced.samples.is_none() {
+        skip(&format!("no samples here: {:?}", traced.refused));
+    }
+}
+
+#[test]
 fn an_ordinary_user_gets_what_there_is_and_is_told_the_rest() {
     let Some(user) = Unprivileged::new() else { return };
     let dir = temp_dir();

@@ -8,6 +8,7 @@ mod compare;
 mod docs;
 mod faults;
 mod generated;
+mod guest;
 mod janitor;
 mod lab;
 mod limits;

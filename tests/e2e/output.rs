@@ -46,11 +46,13 @@ impl Validator {
 #[test]
 fn the_json_obeys_the_published_schema() {
     let validator = Validator::new();
-    let cases: [&[&str]; 4] = [
+    let cases: [&[&str]; 6] = [
         &["open_close", "fd_read", "--mode", "process,thread", "--tasks", "1,3"],
         &["--rounds", "8", "--tasks", "1,2"],
         &["--pin", "none", "--tasks", "2"],
         &["--seed", "18446744073709551615"],
+        &["unlink_open", "--rounds", "40", "--tasks", "2", "--locks=stacks"],
+        &["--on", "dir:.", "--on", "lab:linux-2.6.20", "--locks", "--locks-by", "scheduling"],
     ];
     for args in cases {
         let dir = temp_dir();

@@ -222,6 +222,7 @@ impl Bench {
             rounds: usual.map(|(rounds, _)| rounds),
             sides,
             locks: None,
+            guests: Default::default(),
             seed: u64::from(seed),
             began: Instant::now(),
         })?;

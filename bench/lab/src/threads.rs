@@ -102,6 +102,7 @@ fn run(
         rounds: Some(rounds),
         sides: harness::Sides::One,
         locks: None,
+        guests: Default::default(),
         seed: 1,
         began: Instant::now(),
     })?;

@@ -55,6 +55,7 @@ fn main() -> anyhow::Result<()> {
         rounds: Some(args.pairs * args.rounds),
         sides: harness::Sides::One,
         locks: None,
+        guests: Default::default(),
         seed: 1,
         began: Instant::now(),
     };

@@ -85,6 +85,8 @@ pub(crate) enum Command {
     /// Each line is one condition that changes numbers: clock, cgroup limits, neighbours, mitigations, the file system, the limits of the
     /// process; with what to do about it.
     Doctor(DoctorArgs),
+    /// Unpack a Debian kernel into the cache, to boot it as guest:VERSION
+    FetchKernel(FetchKernelArgs),
     /// Remove what runs left behind that could not clean up themselves
     ///
     /// Only directories with vfscale's marker are removed, and only if their run has ended.
@@ -98,7 +100,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// Workloads (see: vfscale list workloads), with parameters as NAME:KEY=VALUE,... [default: open_close]
-    #[arg(value_name = "WORKLOAD", value_parser = offer(workloads::find, offer::workloads), hide_possible_values = true)]
+    #[arg(value_name = "WORKLOAD", value_parser = offer(crate::fixed::find, offer::workloads), hide_possible_values = true)]
     pub(crate) workloads: Vec<Selected>,
 
     /// A suite of workloads, or all; those that a target or mode has not are left out and named
@@ -135,6 +137,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+
+    #[command(flatten)]
+    pub(crate) fixed: crate::fixed::FixedArgs,
 }
 
 /// How to measure: the same for every command that does.
@@ -173,6 +178,22 @@ pub(crate) struct MeasureArgs {
     /// Seed of the random order of slices [default: random; it is in the record]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+
+    /// What guests count: operations in time, or instructions for an operation (no noise, but no cache, cycle or contention either)
+    #[arg(long, value_name = "CLOCK", value_enum, default_value_t = ClockArg::Time)]
+    pub(crate) clock: ClockArg,
+
+    /// Boot each guest so often; each boot then counts as one round [default: 1; 6 when guests are compared or count
+    /// instructions]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) boots: Option<u32>,
+}
+
+/// `--clock`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClockArg {
+    Time,
+    Instructions,
 }
 
 /// Which store of runs.
@@ -527,9 +548,16 @@ pub(crate) struct TopologyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// A directory that is to be measured
+    /// A directory that is to be measured, or the word guest: what guests need (a directory of that name: ./guest)
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FetchKernelArgs {
+    /// Two numbers, like 6.1 or 6.12; of several the newest cloud kernel that apt knows
+    #[arg(required = true)]
+    pub(crate) versions: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -593,11 +621,15 @@ impl Wanted {
 
     /// Its workloads, in the order of the registry.
     pub(crate) fn workloads(self) -> impl Iterator<Item = &'static Info> {
-        let is_wanted = move |info: &&Info| match self {
+        workloads::ALL.iter().filter(move |info| self.has(info))
+    }
+
+    /// Whether a workload is in it.
+    pub(crate) fn has(self, info: &Info) -> bool {
+        match self {
             Wanted::All => true,
             Wanted::Suite(suite) => info.suites.contains(&suite),
-        };
-        workloads::ALL.iter().filter(is_wanted)
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! `vfscale compare`: two targets side by side, one target in two states, or two stored runs.
 
 use crate::Exit;
-use crate::args::{CompareArgs, FailOn, Usage, VerdictArgs};
+use crate::args::{ClockArg, CompareArgs, FailOn, Usage, VerdictArgs};
+use crate::guests;
 use crate::measure::{self, Done};
 use crate::output::Output;
 use crate::runs::{self, Runs};
@@ -24,7 +25,10 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
             let switch = switch(args);
             let (workloads, modes) =
                 (measure::workloads(&workloads), measure::modes(&args.measure));
-            let side = |target| measure::curves(&workloads, std::slice::from_ref(target), &modes);
+            let side = |target| {
+                let targets = guests::under_all_cpus(&args.measure, std::slice::from_ref(target));
+                measure::curves(&workloads, &targets, &modes)
+            };
             // The second side in the same order as the first.
             let curves = [side(before)?, side(after)?].concat();
             let locks = args.locks.wanted();
@@ -38,7 +42,10 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
                 bound,
                 command: measure::command(),
             };
-            let comparison = compare::compare(question, before, after);
+            let mut comparison = compare::compare(question, before, after);
+            if args.measure.clock == ClockArg::Instructions {
+                guests::withhold_where_cpus_disagree(&mut comparison);
+            }
             show(&comparison, &args.verdict, &destination)?;
             keep.save("-before", &comparison.before)?;
             keep.save("-after", &comparison.after)?;

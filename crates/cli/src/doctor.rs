@@ -2,14 +2,19 @@
 
 use crate::Exit;
 use crate::args::DoctorArgs;
+use crate::guests;
 use crate::output;
 use harness::machine::Roots;
 use harness::machine::doctor::{State, examine};
 use std::fmt::Write;
+use std::path::Path;
 
 /// One line per finding, the remedy below it.
 pub(crate) fn doctor(args: &DoctorArgs) -> anyhow::Result<Exit> {
-    let findings = examine(&Roots::default(), &args.dir);
+    let findings = match args.dir == Path::new("guest") {
+        true => guests::findings(),
+        false => examine(&Roots::default(), &args.dir),
+    };
     let width = findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for finding in &findings {

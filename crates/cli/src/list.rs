@@ -18,6 +18,7 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
             let mut all = Map::new();
             if wanted(ListWhat::Workloads) {
                 all.insert("workloads".into(), workloads::ALL.iter().map(workload_json).collect());
+                all.insert("fixed_work".into(), phased::ALL.iter().map(workload_json).collect());
             }
             if wanted(ListWhat::Targets) {
                 all.insert("targets".into(), harness::KINDS.iter().map(target_json).collect());
@@ -73,7 +74,7 @@ fn workload_json(info: &Info) -> Value {
 
 fn param_json(param: &Param) -> Value {
     match param.values {
-        Values::Number { min, max, default } => json!({
+        Values::Number { min, max, default } | Values::Bytes { min, max, default } => json!({
             "name": param.name, "what": param.what, "min": min, "max": max, "default": default,
         }),
         Values::Word(words) => json!({
@@ -199,20 +200,24 @@ fn workloads_text(text: &mut String, by: Head) {
             continue;
         }
         let _ = writeln!(text, "{head}:");
-        for info in members {
-            let _ = writeln!(text, "  {:width$}  {}", info.name, info.summary);
-            let _ = write!(text, "  {:width$}    from {}", "", info.origin);
-            if !info.aliases.is_empty() {
-                let _ = write!(text, "; also called {}", info.aliases.join(", "));
-            }
-            let _ = writeln!(text);
-            for param in info.params {
-                let _ = writeln!(text, "  {:width$}    {param}: {}", "", param.what);
-            }
-        }
+        members.into_iter().for_each(|info| workload_text(text, info, width));
     }
+    let _ = writeln!(text, "of fixed work, each run alone (vfscale run NAME [options]):");
+    phased::ALL.iter().for_each(|info| workload_text(text, info, width));
     let suites: Vec<&str> = Suite::ALL.iter().map(|suite| suite.name()).collect();
     let _ = writeln!(text, "suites (run --suite NAME): {}, all", suites.join(", "));
+}
+
+fn workload_text(text: &mut String, info: &Info, width: usize) {
+    let _ = writeln!(text, "  {:width$}  {}", info.name, info.summary);
+    let _ = write!(text, "  {:width$}    from {}", "", info.origin);
+    if !info.aliases.is_empty() {
+        let _ = write!(text, "; also called {}", info.aliases.join(", "));
+    }
+    let _ = writeln!(text);
+    for param in info.params {
+        let _ = writeln!(text, "  {:width$}    {param}: {}", "", param.what);
+    }
 }
 
 fn targets_text(text: &mut String) {

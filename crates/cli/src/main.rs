@@ -12,6 +12,9 @@ mod counts;
 mod doctor;
 mod examples;
 mod export;
+mod fetch_kernel;
+mod fixed;
+mod guests;
 mod help;
 mod history;
 mod import;
@@ -60,6 +63,9 @@ impl From<Exit> for ExitCode {
 fn main() -> ExitCode {
     // The budget of a run counts from here.
     let began = std::time::Instant::now();
+    if harness::agent::is_agent() {
+        harness::agent::serve();
+    }
     // clap exits with 2 by itself when it does not understand.
     let understood = Cli::from_arg_matches(&help::command().get_matches());
     let cli = understood.unwrap_or_else(|error| error.exit());
@@ -76,6 +82,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Topology(args) => topology::topology(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::FetchKernel(args) => fetch_kernel::fetch_kernel(&args),
         Command::Clean(args) => clean::clean(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => man::man(&args),
@@ -93,7 +100,9 @@ fn main() -> ExitCode {
 fn exit_of(error: &anyhow::Error) -> Exit {
     if error.is::<args::Usage>() {
         Exit::Usage
-    } else if error.downcast_ref::<harness::Error>().is_some_and(harness::Error::is_refusal) {
+    } else if error.downcast_ref::<harness::Error>().is_some_and(harness::Error::is_refusal)
+        || matches!(error.downcast_ref(), Some(guest::Error::Refused { .. }))
+    {
         Exit::Refused
     } else {
         Exit::Failed

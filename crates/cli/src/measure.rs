@@ -1,7 +1,8 @@
 //! From arguments to a measured run: the same way for every command that measures.
 
-use crate::args::{MeasureArgs, Usage};
+use crate::args::{ClockArg, MeasureArgs, Usage};
 use crate::counts::default_counts;
+use crate::guests;
 use crate::output;
 use crate::progress::Bar;
 use anyhow::Context;
@@ -40,13 +41,28 @@ pub(crate) fn measure(
     let mut bar = Bar::new();
     let measured = harness::run(&plan, &interrupt, &mut |progress| bar.show(progress));
     bar.clear();
-    let Measured { curves, plan: done, warnings, left } = measured?;
+    done(measured?, started, seed, plan.host)
+}
+
+/// The record of what was measured on `host`. None if it was interrupted before the first round; the user has been told.
+///
+/// # Errors
+/// It was, and something is left.
+pub(crate) fn done(
+    measured: Measured,
+    started: String,
+    seed: u64,
+    host: results::Host,
+) -> anyhow::Result<Option<Done>> {
+    let Measured { curves, plan: done, warnings, mounts, left } = measured;
     if done.rounds == 0 {
         output::tell(
             "vfscale: interrupted before the first round was complete: there is nothing to show",
         );
         return left.map_or(Ok(None), |left| Err(left.into()));
     }
+    let mut host = host;
+    host.fs.extend(mounts);
     let run = Run {
         schema: Run::SCHEMA.into(),
         vfscale: env!("CARGO_PKG_VERSION").into(),
@@ -54,7 +70,7 @@ pub(crate) fn measure(
         started,
         seed,
         plan: done,
-        host: plan.host,
+        host,
         curves,
         warnings,
         import: None,
@@ -74,7 +90,11 @@ fn request(
     locks: Option<Locks>,
     began: Instant,
 ) -> anyhow::Result<Request> {
-    let usable = affinity::usable().context("cannot read the CPU affinity")?.len();
+    let usable = match args.clock {
+        ClockArg::Time => affinity::usable().context("cannot read the CPU affinity")?.len(),
+        // They are counted on one CPU.
+        ClockArg::Instructions => 1,
+    };
     // Of the smallest machine, where several are asked for.
     let cpus = curves.iter().map(|curve| curve.target.cpus(usable)).min().unwrap_or(usable);
     let tasks = match &args.tasks {
@@ -85,6 +105,7 @@ fn request(
         let what = "--slice is longer than --time, the budget of the whole command";
         return Err(Usage(what.into()).into());
     }
+    let guests = guests::options(args, &curves, &sides);
     Ok(Request {
         curves,
         tasks,
@@ -96,6 +117,7 @@ fn request(
         sides,
         locks,
         seed: args.seed.unwrap_or_else(|| fastrand::u64(..)),
+        guests,
         began,
     })
 }
@@ -105,11 +127,16 @@ pub(crate) fn workloads(asked: &[Selected]) -> Vec<Selected> {
     if asked.is_empty() { vec![Selected::from(&workloads::ALL[0])] } else { asked.to_vec() }
 }
 
+/// The modes that were asked for.
+pub(crate) fn asked_modes(args: &MeasureArgs) -> Vec<TaskMode> {
+    args.mode.iter().map(|mode| TaskMode::from(*mode)).collect()
+}
+
 /// The modes that were asked for, or the default one.
 pub(crate) fn modes(args: &MeasureArgs) -> Vec<TaskMode> {
-    match args.mode.is_empty() {
-        true => vec![TaskMode::Process],
-        false => args.mode.iter().map(|mode| TaskMode::from(*mode)).collect(),
+    match asked_modes(args) {
+        asked if asked.is_empty() => vec![TaskMode::Process],
+        asked => asked,
     }
 }
 

@@ -2,15 +2,20 @@
 
 use crate::Exit;
 use crate::args::{RunArgs, Usage};
+use crate::fixed;
+use crate::guests;
 use crate::measure::{self, Done};
 use crate::output::{self, Output};
 use crate::runs::Runs;
 use harness::{CurveRequest, Sides};
 use std::time::Instant;
-use vfs_api::Selected;
+use vfs_api::{Info, Selected};
 
 /// Plans, measures, shows.
 pub(crate) fn run(args: &RunArgs, began: Instant) -> anyhow::Result<Exit> {
+    if let Some(workload) = fixed::asked(args)? {
+        return fixed::run(args, workload, began);
+    }
     args.locks.suffice_for(args.format)?;
     let destination =
         Output::new(args.output.as_deref())?.for_format(args.format.name, args.format.medium)?;
@@ -37,10 +42,11 @@ fn curves(args: &RunArgs) -> anyhow::Result<Vec<CurveRequest>> {
         ([], [_, ..]) => Vec::new(),
         (named, _) => measure::workloads(named),
     };
-    let mut curves = measure::curves(&named, &args.targets, &modes)?;
+    let targets = guests::under_all_cpus(&args.measure, &args.targets);
+    let mut curves = measure::curves(&named, &targets, &modes)?;
     let mut left_out = LeftOut::default();
     for workload in args.suite.iter().flat_map(|suite| suite.workloads()).map(Selected::from) {
-        for target in &args.targets {
+        for target in &targets {
             if let Err(refusal) = harness::can_run(&workload, target) {
                 left_out.add(&workload, &refusal.to_string());
                 continue;
@@ -52,6 +58,10 @@ fn curves(args: &RunArgs) -> anyhow::Result<Vec<CurveRequest>> {
                 }
             }
         }
+    }
+    let is_wanted = |info: &Info| args.suite.iter().any(|suite| suite.has(info));
+    for reason in fixed::left_out(is_wanted) {
+        output::tell(&format!("left out of the suite: {reason}"));
     }
     left_out.tell();
     if curves.is_empty() {

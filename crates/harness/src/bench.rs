@@ -5,6 +5,7 @@
 
 use crate::Dir;
 use crate::clock::now_ns;
+use crate::latency::Latencies;
 use machine::LockTotals;
 use machine::sync::Backlog;
 use rustix::mount::MountPropagationFlags;
@@ -53,6 +54,11 @@ pub trait Bench: Send + Sync {
         self.task(task)
     }
 
+    /// Whether its tasks time single operations.
+    fn is_timed(&self) -> bool {
+        false
+    }
+
     /// Makes the curve's directory the working directory of the calling task.
     ///
     /// # Errors
@@ -80,13 +86,27 @@ pub struct Extra {
     pub rcu: Option<Backlog>,
 }
 
+/// What a task is to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The same again and again, for as long as the slice lasts.
+    Slice,
+    /// A phase of fixed work.
+    Phase {
+        /// Which.
+        number: usize,
+        /// Tasks that take part.
+        tasks: usize,
+    },
+}
+
 /// One task of one curve.
 pub trait Runner {
     /// Makes again what the last slice used up. Called before each slice, outside of what is measured.
     ///
     /// # Errors
     /// The first call that failed.
-    fn renew(&mut self) -> Result<(), Failure> {
+    fn renew(&mut self, _next: Next) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -99,6 +119,11 @@ pub trait Runner {
     /// What else there is to say of the slice. Called after `run`, outside of what is measured.
     fn extra(&self) -> Extra {
         Extra::default()
+    }
+
+    /// How long the operations took, where [`Bench::is_timed`] says that they were timed.
+    fn latencies(&self) -> Option<&Latencies> {
+        None
     }
 
     /// The path for an error message.
@@ -131,7 +156,7 @@ pub(crate) trait System: Send + Sync + 'static {
 }
 
 /// This kernel.
-struct ThisKernel;
+pub(crate) struct ThisKernel;
 
 impl System for ThisKernel {
     type Fs = Dir;
@@ -241,7 +266,7 @@ impl<W: Workload, S: System> Task<W, S> {
 }
 
 impl<W: Workload, S: System> Runner for Task<W, S> {
-    fn renew(&mut self) -> Result<(), Failure> {
+    fn renew(&mut self, _next: Next) -> Result<(), Failure> {
         at_work(&self.fs, |fs| W::renew(fs, &mut self.task))
     }
 

@@ -20,7 +20,17 @@ const TRIAL: &str = ".vfscale-trial";
 /// # Errors
 /// [`Error::Refused`] with the first thing that is missing, and why.
 pub(crate) fn check(workload: &Selected, target: &Target, dir: Option<&Path>) -> Result<(), Error> {
-    for need in workload.info().needs {
+    check_needs(workload, workload.info().needs, target, dir)
+}
+
+/// As [`check`], of these needs.
+pub(crate) fn check_needs(
+    workload: &Selected,
+    needs: &[Capability],
+    target: &Target,
+    dir: Option<&Path>,
+) -> Result<(), Error> {
+    for need in needs {
         let lacking = match dir {
             Some(dir) => why_not_here(*need, dir),
             None => why_not_in_the_lab(*need).map(str::to_owned),

@@ -61,6 +61,16 @@ impl Usage {
         }
     }
 
+    /// The same, with what the process's children used that have ended and been waited for.
+    pub(crate) fn with_children() -> Usage {
+        let (own, children) = (Usage::of_this_thread(), rusage(libc::RUSAGE_CHILDREN));
+        Usage {
+            user_ns: own.user_ns + timeval_ns(children.ru_utime),
+            sys_ns: own.sys_ns + timeval_ns(children.ru_stime),
+            ..own
+        }
+    }
+
     /// What was used between `earlier` and `self`.
     pub(crate) fn since(self, earlier: Usage) -> Usage {
         Usage {

@@ -6,8 +6,9 @@
 use crate::bench::Bench;
 use crate::error::{Error, Who};
 use crate::interrupt::Interrupt;
+use crate::latency::Latencies;
 use crate::proc_stat::ProcStat;
-use crate::shared::{ANYWHERE, QUIT, Shared, Slot, State};
+use crate::shared::{ANYWHERE, NO_PHASE, QUIT, Shared, Slot, State};
 use crate::task::{Role, serve, sleep_while, wake_all};
 use results::Sample;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
@@ -32,8 +33,10 @@ pub(crate) struct Slice {
     pub(crate) curve: usize,
     /// How many tasks take part.
     pub(crate) tasks: usize,
-    /// How long.
+    /// How long; of a phase of fixed work this is not asked.
     pub(crate) length: Duration,
+    /// The phase, if it is one of fixed work.
+    pub(crate) phase: Option<usize>,
     /// Whether the target tells more than samples.
     pub(crate) tells: bool,
 }
@@ -56,6 +59,8 @@ pub(crate) struct Told {
     pub(crate) locks: Vec<results::LockUse>,
     /// Summed over CPUs.
     pub(crate) rcu: Option<results::RcuBacklog>,
+    /// Of all operations, where they were timed.
+    pub(crate) latencies: Option<Box<Latencies>>,
 }
 
 /// The tasks of one mode.
@@ -97,7 +102,8 @@ impl Crew {
         let (curves, benches): (Vec<String>, Vec<Box<dyn Bench>>) = curves.into_iter().unzip();
         let background: Vec<bool> = benches.iter().map(|bench| bench.has_background()).collect();
         let slots = tasks + usize::from(background.contains(&true));
-        let shared = Arc::new(Shared::new(slots).map_err(|e| Error::os("mmap", e))?);
+        let timed = benches.iter().any(|bench| bench.is_timed());
+        let shared = Arc::new(Shared::new(slots, timed).map_err(|e| Error::os("mmap", e))?);
         let cpus: Vec<u32> = order.iter().copied().cycle().take(tasks).collect();
         let children = Vec::new();
         let mut crew = Crew {
@@ -209,6 +215,7 @@ impl Crew {
         // Beside those that are measured, if there is a CPU left.
         let beside = self.order.get(slice.tasks % self.order.len().max(1)).copied();
         control.background_cpu.store(beside.unwrap_or(ANYWHERE), SeqCst);
+        control.phase.store(slice.phase.map_or(NO_PHASE, |phase| phase as u32), SeqCst);
         control.length_ns.store(slice.length.as_nanos() as u64, SeqCst);
         control.arrived.store(0, SeqCst);
         control.stop.store(0, SeqCst);
@@ -234,6 +241,12 @@ impl Crew {
                     results::LockUse::merge(&mut told.locks, extra.locks());
                     told.rcu = results::RcuBacklog::sum(told.rcu, extra.rcu());
                 }
+            }
+            if slice.phase.is_some() && !shared.latencies().is_empty() {
+                let mut sum = Box::new(Latencies::new());
+                let slots = &shared.latencies()[..slice.tasks];
+                slots.iter().for_each(|slot| slot.add_to(&mut sum));
+                told.latencies = Some(sum);
             }
             Ok(Ended::Measured(samples, told))
         }
@@ -267,14 +280,34 @@ impl Crew {
         }
     }
 
+    /// Sleeps until all have done their fixed work, or one has failed, or the user asks to end. However long that takes: that is
+    /// what is measured. Answers whether tasks were stopped meanwhile.
+    fn wait_phase(&mut self, slice: &Slice, interrupt: &Interrupt) -> Result<bool, Error> {
+        let shared = Arc::clone(&self.shared);
+        let control = shared.control();
+        let mut disturbed = false;
+        loop {
+            let done = control.done.load(SeqCst);
+            let all = done as usize >= self.working(slice).len();
+            if all || interrupt.wants_the_slice_to_end() || control.stop.load(SeqCst) != 0 {
+                return Ok(disturbed);
+            }
+            sleep_while(&control.done, done, Some(LOOK));
+            disturbed |= self.check_children()?;
+        }
+    }
+
     /// Sleeps for the rest of the slice, stops it, waits for all tasks. Answers whether tasks were stopped meanwhile.
     fn wait_end(&mut self, slice: &Slice, interrupt: &Interrupt) -> Result<bool, Error> {
         let shared = Arc::clone(&self.shared);
         let control = shared.control();
         let length = slice.length.as_nanos() as u64;
         let end = control.opened_ns.load(SeqCst) + length;
-        let mut disturbed = false;
-        loop {
+        let mut disturbed = match slice.phase {
+            Some(_) => self.wait_phase(slice, interrupt)?,
+            None => false,
+        };
+        while slice.phase.is_none() {
             let done = control.done.load(SeqCst);
             let left = end.saturating_sub(crate::clock::now_ns());
             // For the last fiftieth it does not pay to wake up once more. A task that failed has set the flag itself.

@@ -1,25 +1,41 @@
 //! The crews of a run, and which of them runs what.
 
 use crate::bench::Bench;
-use crate::crew::{Crew, Ended, Slice};
+use crate::crew::{Crew, Ended, Slice, Told};
 use crate::error::Error;
+use crate::guest_target::ready;
 use crate::interrupt::Interrupt;
 use crate::lab_target::LabSpec;
 use crate::machine::topology::{Pin, order};
 use crate::plan::{CurveRequest, Plan, PlannedPoint};
 use crate::target::{Target, c_path};
+use guest::Guest;
 use std::path::PathBuf;
 use vfs_api::{Capability, TaskMode};
 
 /// How often a disturbed slice is repeated.
 const REPEATS: u32 = 3;
 
-/// The crews of a run: one per mode, and one for each curve that has to be alone.
+/// The crews of a run: here one per mode, and one for each curve that has to be alone; and one in each guest.
 #[derive(Default)]
 pub(crate) struct Crews {
     crews: Vec<(TaskMode, Crew)>,
-    /// For each curve of the request: which crew, and its number there.
-    place: Vec<(usize, usize)>,
+    guests: Vec<Guest>,
+    /// For each guest the CPU of its task 0, 1, ...; empty if they are not pinned.
+    guest_cpus: Vec<Vec<u32>>,
+    /// For each curve of the request.
+    place: Vec<Place>,
+    /// What was seen while guests booted.
+    pub(crate) told: Vec<String>,
+}
+
+/// Where a curve's slices run.
+#[derive(Clone, Copy)]
+enum Place {
+    /// In this crew, under this number.
+    Here(usize, usize),
+    /// In this guest, under this number.
+    Guest(usize, usize),
 }
 
 impl Crews {
@@ -35,7 +51,11 @@ impl Crews {
             Pin::None => Vec::new(),
             pin => order(pin, &plan.host.topology),
         };
-        let mut crews = Crews { crews: Vec::new(), place: vec![(0, 0); request.curves.len()] };
+        let place = vec![Place::Here(0, 0); request.curves.len()];
+        let mut crews = Crews { place, ..Crews::default() };
+        if !crews.boot(plan, interrupt)? {
+            return Ok(None);
+        }
         for (mode, members) in groups(&request.curves) {
             let mut benches: Vec<(String, Box<dyn Bench>)> = Vec::new();
             for number in members {
@@ -52,10 +72,10 @@ impl Crews {
                         (curve.bind_lab)(&curve.workload, spec)
                     }
                     (Target::Dir(_), Some(dir)) => (curve.bind)(&curve.workload, c_path(dir)),
-                    // What is simulated needs no tasks here; a directory was made for every `dir:`.
-                    (Target::Sim { .. }, _) | (Target::Dir(_), None) => continue,
+                    // What is simulated or in a guest needs no tasks here; a directory was made for every `dir:`.
+                    (Target::Sim { .. } | Target::Guest(_), _) | (Target::Dir(_), None) => continue,
                 };
-                crews.place[number] = (crews.crews.len(), benches.len());
+                crews.place[number] = Place::Here(crews.crews.len(), benches.len());
                 benches.push((curve.name(), bench));
             }
             if benches.is_empty() {
@@ -68,6 +88,28 @@ impl Crews {
             }
         }
         Ok(Some(crews))
+    }
+
+    /// Boots the guests, each of which stands still when the next one boots. False if the user asked to end.
+    fn boot(&mut self, plan: &Plan, interrupt: &Interrupt) -> Result<bool, Error> {
+        for (number, guest) in plan.guests.iter().enumerate() {
+            let Some(mut booted) = ready(guest, guest::Clock::Host, interrupt, &mut self.told)?
+            else {
+                return Ok(false);
+            };
+            booted.stop()?;
+            self.guest_cpus.push(booted.task_cpus.clone());
+            self.guests.push(booted);
+            for (at, curve) in guest.curves.iter().enumerate() {
+                self.place[*curve] = Place::Guest(number, at);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The guests, in the order of the plan.
+    pub(crate) fn guests(&self) -> &[Guest] {
+        &self.guests
     }
 
     /// Runs the point's slice, anew if it was disturbed.
@@ -91,28 +133,75 @@ impl Crews {
         point: &PlannedPoint,
         interrupt: &Interrupt,
     ) -> Result<Ended, Error> {
-        let (crew, curve) = self.place[point.curve];
-        let slice = Slice { curve, tasks: point.tasks, length: point.length, tells: point.tells };
-        self.crews[crew].1.run(slice, interrupt)
+        match self.place[point.curve] {
+            Place::Here(crew, curve) => {
+                let slice = Slice {
+                    curve,
+                    tasks: point.tasks,
+                    length: point.length,
+                    phase: point.phase,
+                    tells: point.tells,
+                };
+                self.crews[crew].1.run(slice, interrupt)
+            }
+            Place::Guest(guest, curve) => self.run_in_guest(guest, curve, point, interrupt),
+        }
     }
 
-    /// Kernel thread ids of the point's tasks.
+    /// Kernel thread ids of the point's tasks; none of those that are in a guest, which this kernel does not know.
     pub(crate) fn tids(&self, point: &PlannedPoint) -> Vec<u32> {
-        let (crew, _) = self.place[point.curve];
-        self.crews[crew].1.tids(point.tasks)
+        match self.place[point.curve] {
+            Place::Here(crew, _) => self.crews[crew].1.tids(point.tasks),
+            Place::Guest(..) => Vec::new(),
+        }
+    }
+
+    fn run_in_guest(
+        &mut self,
+        guest: usize,
+        curve: usize,
+        point: &PlannedPoint,
+        interrupt: &Interrupt,
+    ) -> Result<Ended, Error> {
+        // Only one that has nobody beside it may go on between its slices.
+        let alone = self.guests.len() == 1 && self.crews.is_empty();
+        let guest = &mut self.guests[guest];
+        // Its answer is awaited even if the user asks to end, so that it can be told goodbye in order.
+        let ended = guest.slice(curve, point.tasks, point.length)?;
+        if !alone {
+            guest.stop()?;
+        }
+        let disturbed = interrupt.pause_if_asked();
+        Ok(match ended {
+            _ if interrupt.asked() => Ended::Interrupted,
+            guest::Slice::Measured(samples) if !disturbed => {
+                Ended::Measured(samples, Told::default())
+            }
+            guest::Slice::Measured(_) | guest::Slice::Disturbed => Ended::Disturbed,
+        })
     }
 
     /// CPUs of the point's tasks; empty if they are not pinned.
     pub(crate) fn cpus(&self, point: &PlannedPoint) -> Vec<u32> {
-        let (crew, _) = self.place[point.curve];
-        self.crews[crew].1.cpus(point.tasks)
+        match self.place[point.curve] {
+            Place::Here(crew, _) => self.crews[crew].1.cpus(point.tasks),
+            Place::Guest(guest, _) => {
+                self.guest_cpus[guest].iter().copied().take(point.tasks).collect()
+            }
+        }
     }
 
-    /// Ends all tasks.
-    pub(crate) fn end(&mut self) {
+    /// Ends all tasks and guests.
+    ///
+    /// # Errors
+    /// A guest does not end well: then nothing of it is to be trusted.
+    pub(crate) fn end(&mut self) -> Result<(), Error> {
         for (_, crew) in &mut self.crews {
             crew.end();
         }
+        let ended: Vec<Result<(), guest::Error>> =
+            std::mem::take(&mut self.guests).into_iter().map(Guest::end).collect();
+        Ok(ended.into_iter().collect::<Result<(), _>>()?)
     }
 }
 

@@ -138,6 +138,9 @@ pub enum Error {
         /// Its status and what it said.
         why: String,
     },
+    /// A guest is not to be had, or is lost.
+    #[error(transparent)]
+    Guest(#[from] guest::Error),
     /// No round was ever complete.
     #[error(
         "tasks were stopped and continued again and again: no round could be measured\n  do not stop the tasks of a run"
@@ -152,7 +155,7 @@ impl Error {
 
     /// True if it was found before anything was started.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Error::Refused { .. })
+        matches!(self, Error::Refused { .. } | Error::Guest(guest::Error::Refused { .. }))
     }
 }
 

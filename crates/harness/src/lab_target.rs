@@ -16,7 +16,7 @@ use vfs_api::{
 };
 
 /// Where the workloads' files are: as deep as /tmp/file.
-const DIR: &CStr = c"/tmp";
+pub(crate) const DIR: &CStr = c"/tmp";
 /// RLIMIT_NOFILE of a lab process: enough for thousands of threads.
 const FDS: usize = 1 << 16;
 
@@ -104,6 +104,17 @@ impl<P: Platform> FileSystem for LabFs<P> {
     }
     fn touch(&self, path: &CStr) -> Result<(), Failure> {
         self.0.touch(path.to_bytes()).map_err(failed(Call::Utimensat))
+    }
+    fn is_model(&self) -> bool {
+        true
+    }
+    fn work(&self, ns: u32) {
+        // In virtual time the first call is enough; in real time it does nothing.
+        let since = P::now_ns();
+        P::work(ns);
+        while P::now_ns() - since < u64::from(ns) {
+            P::relax();
+        }
     }
     fn enter(&self) {
         self.0.enter();
@@ -304,7 +315,7 @@ pub(crate) struct LabSpec {
 
 impl LabSpec {
     /// With a CPU for the task in the background, if the workload has one.
-    fn for_workload(self, info: &Info) -> LabSpec {
+    pub(crate) fn for_workload(self, info: &Info) -> LabSpec {
         LabSpec { tasks: self.tasks + usize::from(info.background), ..self }
     }
 }

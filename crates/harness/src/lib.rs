@@ -5,6 +5,7 @@
 //! alike. The process that called [`run`] is the conductor: it sleeps while a slice lasts. A janitor process removes the run's
 //! directory, however the run ends.
 
+pub mod agent;
 mod bench;
 mod capabilities;
 mod clock;
@@ -12,12 +13,17 @@ mod crew;
 mod crews;
 mod dir;
 mod error;
+mod fixed;
+mod guest_target;
+mod instructions;
 mod interrupt;
 mod janitor;
 mod lab_target;
+mod latency;
 mod lock_trace;
 pub mod machine;
 mod order;
+mod phases;
 mod plan;
 mod preflight;
 mod proc_stat;
@@ -25,6 +31,7 @@ mod run;
 mod rundir;
 mod session;
 mod shared;
+mod sim_phases;
 mod sim_target;
 mod switch;
 mod target;
@@ -33,12 +40,15 @@ pub mod topology_probe;
 mod user_machines;
 
 pub use ::machine::sim::Machine;
-pub use bench::{Bench, Extra, FailedOn, Outcome, Runner, bind, on_dir};
+pub use bench::{Bench, Extra, FailedOn, Next, Outcome, Runner, bind, on_dir};
 pub use capabilities::can_run;
 pub use dir::Dir;
 pub use error::{Error, Who};
+pub use fixed::{FixedPlan, FixedRequest, Users, run_fixed};
+pub use guest_target::{Clock, Guests};
 pub use interrupt::Interrupt;
 pub use lab_target::{Before, LabFs, SECOND_MOUNT};
+pub use latency::Latencies;
 pub use lock_trace::{LockSource, Locks};
 pub use plan::{CurveRequest, Plan, Request, Sides, Switch};
 pub use run::{Measured, Phase, Progress, run};

@@ -383,6 +383,7 @@ mod tests {
             slice: None,
             precision: None,
             rounds,
+            guests: Default::default(),
             sides: Sides::One,
             locks: Some(Locks::default()),
             seed: 1,
@@ -395,6 +396,7 @@ mod tests {
             curve,
             tasks: 2,
             length: Duration::from_millis(10),
+            phase: None,
             tells: false,
         };
         (0..request.curves.len()).map(point).collect()

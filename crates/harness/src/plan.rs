@@ -3,10 +3,12 @@
 use crate::bench::{Bench, bind, on_dir};
 use crate::capabilities;
 use crate::error::Error;
+use crate::guest_target::{self, GuestPlan, Guests};
 use crate::lab_target::{Before, LabSpec, on_lab, on_lab_of};
 use crate::lock_trace::{self, Locks, TracePlan};
 use crate::machine::topology::Pin;
 use crate::machine::{Roots, affinity, host, mounts, warnings};
+use crate::phases;
 use crate::preflight;
 use crate::sim_target::SimTarget;
 use crate::target::Target;
@@ -80,6 +82,19 @@ impl CurveRequest {
         }
     }
 
+    /// A workload of fixed work (of the `phased` crate) on a `dir:` or `lab:` target.
+    pub(crate) fn of_fixed_work(
+        workload: Selected,
+        target: Target,
+        mode: TaskMode,
+    ) -> CurveRequest {
+        CurveRequest {
+            bind: phases::on_dir,
+            bind_lab: phases::on_lab,
+            ..CurveRequest::new(workload, target, mode)
+        }
+    }
+
     /// The same after `before`, if it is a kernel of the lab. A directory of this kernel stays as it is.
     pub fn after(self, before: Before) -> CurveRequest {
         CurveRequest { before, ..self }
@@ -88,7 +103,7 @@ impl CurveRequest {
     /// How its tasks are made on this machine. Those of the lab are threads, even if they are processes in there.
     pub(crate) fn hosting(&self) -> TaskMode {
         match self.target {
-            Target::Dir(_) => self.mode,
+            Target::Dir(_) | Target::Guest(_) => self.mode,
             Target::Lab { .. } | Target::Sim { .. } => TaskMode::Thread,
         }
     }
@@ -97,7 +112,15 @@ impl CurveRequest {
     pub(crate) fn sim(&self) -> Option<&SimTarget> {
         match &self.target {
             Target::Sim { target, .. } => Some(target),
-            Target::Dir(_) | Target::Lab { .. } => None,
+            Target::Dir(_) | Target::Lab { .. } | Target::Guest(_) => None,
+        }
+    }
+
+    /// How the guest is made, if the target is one.
+    pub(crate) fn guest(&self) -> Option<&guest::Spec> {
+        match &self.target {
+            Target::Guest(spec) => Some(spec),
+            Target::Dir(_) | Target::Lab { .. } | Target::Sim { .. } => None,
         }
     }
 
@@ -160,6 +183,8 @@ pub struct Request {
     pub locks: Option<Locks>,
     /// Seed of the order of slices.
     pub seed: u64,
+    /// What concerns guests only.
+    pub guests: Guests,
     /// When the command began; the budget counts from here.
     pub began: Instant,
 }
@@ -171,8 +196,10 @@ pub(crate) struct PlannedPoint {
     pub(crate) curve: usize,
     /// Tasks that take part.
     pub(crate) tasks: usize,
-    /// How long.
+    /// How long, if it is a slice of time.
     pub(crate) length: Duration,
+    /// The phase, if it is one of fixed work.
+    pub(crate) phase: Option<usize>,
     /// Whether the target tells more than samples.
     pub(crate) tells: bool,
 }
@@ -190,6 +217,7 @@ pub struct Plan {
     pub(crate) rounds: u32,
     /// How waits for locks are traced, if they are.
     pub(crate) trace: Option<TracePlan>,
+    pub(crate) guests: Vec<GuestPlan>,
 }
 
 impl Plan {
@@ -206,9 +234,11 @@ impl Plan {
             capabilities::check(&curve.workload, &curve.target, curve.dir.as_deref())?;
         }
         let most = request.tasks.iter().copied().max().unwrap_or(1);
-        let measured: Vec<CurveRequest> =
-            request.curves.iter().filter(|curve| curve.sim().is_none()).cloned().collect();
-        preflight::check(&roots, &measured, most)?;
+        let measured = request.curves.iter().any(|curve| curve.sim().is_none());
+        let elsewhere = |curve: &&CurveRequest| curve.sim().is_some() || curve.guest().is_some();
+        let here: Vec<CurveRequest> =
+            request.curves.iter().filter(|curve| !elsewhere(curve)).cloned().collect();
+        preflight::check(&roots, &here, most)?;
         let mut host = host::describe(&roots, &usable);
         for curve in &request.curves {
             let target = curve.target.to_string();
@@ -230,12 +260,14 @@ impl Plan {
                 );
             }
         }
-        let warnings = if measured.is_empty() {
+        let guests = guest_target::prepare(&request, usable.len())?;
+        let mut warnings = if !measured {
             // This machine's conditions do not matter to another one's virtual time.
             Vec::new()
         } else {
             warnings::run_warnings(&host, most as u32, request.pin != Pin::None)
         };
+        warnings.extend(guest_target::warnings(&request, &guests));
         let points = points(&request, usable.len());
         let shortest = setup(&request) + round(&points);
         assert!(
@@ -258,7 +290,7 @@ impl Plan {
             false => rounds_in(&request, &points),
         });
         let trace = TracePlan::new(&request, &points);
-        Ok(Plan { request, host, warnings, roots, points, rounds, trace })
+        Ok(Plan { request, host, warnings, roots, points, rounds, trace, guests })
     }
 
     /// Rounds planned, warm-up not counted.
@@ -278,12 +310,17 @@ impl Plan {
 
     /// Time the budget leaves for samples, from now.
     pub(crate) fn left(&self) -> Duration {
+        self.left_after(Duration::ZERO)
+    }
+
+    /// The same if so much of the time passed does not count against the budget.
+    pub(crate) fn left_after(&self, free: Duration) -> Duration {
         let curves = &self.request.curves;
         let measured = curves.iter().filter(|curve| curve.sim().is_none()).count();
         // What is simulated comes after what is measured, and gets its share.
         let time = lock_trace::time_to_measure(&self.request)
             .mul_f64(measured as f64 / curves.len().max(1) as f64);
-        time.saturating_sub(self.request.began.elapsed())
+        (time + free).saturating_sub(self.request.began.elapsed())
     }
 }
 
@@ -318,6 +355,13 @@ impl fmt::Display for Plan {
             Pin::None => "not pinned".to_owned(),
             pin => format!("pinned by {pin}"),
         };
+        if !self.guests.is_empty() {
+            return write!(
+                f,
+                "plan: {names}; tasks {tasks}, {pinned}; {}",
+                guest_target::plan_in_words(self)
+            );
+        }
         write!(
             f,
             "plan: {names}; tasks {tasks} on {} CPUs, {pinned}; about {} rounds of {} slices of {slices}: \
@@ -354,12 +398,15 @@ fn points(request: &Request, usable: usize) -> Vec<PlannedPoint> {
     // Turns of crowded points grow with the tasks, but leave room for warm-up and enough rounds.
     let time = lock_trace::time_to_measure(request).saturating_sub(setup(request));
     let budget = time / (count * (ROUNDS_MIN + 3));
-    let length = |tasks: usize| match request.slice {
+    let some_guest = request.curves.iter().any(|curve| curve.guest().is_some());
+    let short = if some_guest { guest_target::SLICE } else { SLICE };
+    let length = |curve: usize, tasks: usize| match request.slice {
         Some(slice) => slice,
         None => {
+            let usable = request.curves[curve].target.cpus(usable);
             let turns = TURN * tasks.div_ceil(usable.max(1)) as u32;
             let crowded = if tasks > usable { turns } else { Duration::ZERO };
-            crowded.min(budget).max(SLICE.min(budget.max(Duration::from_millis(1))))
+            crowded.min(budget).max(short.min(budget.max(Duration::from_millis(1))))
         }
     };
     let tasks = |curve| request.tasks.iter().map(move |&tasks| (curve, tasks));
@@ -368,7 +415,7 @@ fn points(request: &Request, usable: usize) -> Vec<PlannedPoint> {
         .flat_map(tasks)
         .map(|(curve, tasks)| {
             let tells = matches!(request.curves[curve].target, Target::Lab { .. });
-            PlannedPoint { curve, tasks, length: length(tasks), tells }
+            PlannedPoint { curve, tasks, length: length(curve, tasks), phase: None, tells }
         })
         .collect()
 }

@@ -34,7 +34,12 @@ pub(crate) fn check(roots: &Roots, curves: &[CurveRequest], tasks: usize) -> Res
     // Janitor and thread host come on top.
     pids(roots, tasks * (u64::from(processes) + u64::from(threads)) + 2)?;
     let bytes = tasks * (u64::from(processes) * PROCESS_BYTES + u64::from(threads) * THREAD_BYTES);
-    memory(roots, bytes)?;
+    // Files of the lab are in this program's memory.
+    let in_the_lab = curves.iter().filter(|curve| curve.dir.is_none()).map(|curve| {
+        let demand = curve.workload.demand();
+        demand.shared_bytes.saturating_add(tasks.saturating_mul(demand.bytes))
+    });
+    memory(roots, in_the_lab.fold(bytes, u64::saturating_add))?;
     let mut targets: Vec<&PathBuf> = curves.iter().filter_map(|c| c.dir.as_ref()).collect();
     targets.sort();
     targets.dedup();
@@ -42,7 +47,8 @@ pub(crate) fn check(roots: &Roots, curves: &[CurveRequest], tasks: usize) -> Res
         let here = curves.iter().filter(|c| c.dir.as_ref() == Some(target));
         let (inodes, data) = here.fold((2, 0), |(inodes, data), curve| {
             let demand = curve.workload.demand();
-            (inodes + self::inodes(curve, tasks), data + demand.shared_bytes + tasks * demand.bytes)
+            let bytes = demand.shared_bytes.saturating_add(tasks.saturating_mul(demand.bytes));
+            (inodes + self::inodes(curve, tasks), bytes.saturating_add(data))
         });
         room(target, inodes, data)?;
     }
@@ -152,11 +158,11 @@ fn memory(roots: &Roots, need: u64) -> Result<(), Error> {
     if free < need {
         return Err(refused(
             format!(
-                "the tasks need about {} MiB of memory; {} MiB are free",
+                "the tasks and what the lab keeps in memory need about {} MiB; {} MiB are free",
                 need >> 20,
                 free >> 20
             ),
-            "use fewer --tasks or --mode thread",
+            "use fewer --tasks, smaller files or --mode thread",
         ));
     }
     Ok(())

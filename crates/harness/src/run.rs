@@ -3,6 +3,8 @@
 use crate::clock;
 use crate::crews::Crews;
 use crate::error::Error;
+use crate::guest_target::{self, Clock};
+use crate::instructions;
 use crate::interrupt::Interrupt;
 use crate::janitor::Janitor;
 use crate::machine::conditions::{Snapshot, diff};
@@ -11,8 +13,9 @@ use crate::plan::{Plan, Request, SEEDS, inodes};
 use crate::rundir;
 use crate::session::Session;
 use crate::sim_target;
-use results::{Curve, Point, Warning};
+use results::{Curve, Mount, Point, Warning};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Where a run stands, for a progress display.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +48,8 @@ pub struct Measured {
     pub plan: results::Plan,
     /// What was seen before and while measuring.
     pub warnings: Vec<Warning>,
+    /// Of each guest, what it measured on and what it ran on.
+    pub mounts: Vec<Mount>,
     /// What could not be removed ([`Error::Left`]) or put back ([`Error::Switch`]). The result is good all the same.
     pub left: Option<Error>,
 }
@@ -64,11 +69,25 @@ pub fn run(
         let nothing = Session::new(plan).finish(&Crews::default(), interrupt);
         return simulate(plan, nothing, interrupt);
     }
+    if plan.request.guests.clock == Clock::Instructions {
+        return instructions::run(plan, interrupt, progress);
+    }
     let mut janitor = Janitor::start()?;
     let measured = carry_out(plan, &mut janitor, interrupt, progress);
-    match (measured, janitor.finish(inodes(&plan.request))) {
-        // Only now, for it makes threads, and all that forks has done so.
-        (Ok(measured), Ok(())) => simulate(plan, measured, interrupt),
+    let left = janitor.finish(inodes(&plan.request));
+    let is_left = left.is_err();
+    let measured = when_clean(measured, left)?;
+    // Only now, for it makes threads, and all that forks has done so.
+    if is_left { Ok(measured) } else { simulate(plan, measured, interrupt) }
+}
+
+/// What came of a run after the janitor has done its part.
+pub(crate) fn when_clean(
+    measured: Result<Measured, Error>,
+    clean: Result<(), Error>,
+) -> Result<Measured, Error> {
+    match (measured, clean) {
+        (Ok(measured), Ok(())) => Ok(measured),
         (Ok(measured), Err(left)) => Ok(Measured { left: Some(left), ..measured }),
         (Err(error), Ok(())) => Err(error),
         (Err(error), Err(left)) => {
@@ -87,7 +106,7 @@ fn simulate(plan: &Plan, measured: Measured, interrupt: &Interrupt) -> Result<Me
     let curves = &request.curves;
     let (simulated, seeds) =
         sim_target::curves(curves, &request.tasks, request.seed, interrupt, enough)?;
-    let Measured { mut curves, mut plan, mut warnings, left } = measured;
+    let Measured { mut curves, mut plan, mut warnings, mounts, left } = measured;
     for (number, mut curve) in simulated {
         for point in curve.points.iter().filter(|point| point.ops_per_s == 0.0) {
             warnings.push(Warning {
@@ -110,7 +129,7 @@ fn simulate(plan: &Plan, measured: Measured, interrupt: &Interrupt) -> Result<Me
         plan.rounds = seeds;
     }
     plan.partial = interrupt.asked();
-    Ok(Measured { curves, plan, warnings, left })
+    Ok(Measured { curves, plan, warnings, mounts, left })
 }
 
 /// All of a run but its end: the crews are gone when it returns.
@@ -126,8 +145,8 @@ fn carry_out(
     let measured = carry_out_in(&mut session, plan, curves, interrupt, progress);
     // Whatever came of it, the machine is left in the state it was found in.
     let put_back = session.put_back();
-    let crews = measured?;
-    Ok(Measured { left: put_back.err(), ..session.finish(&crews, interrupt) })
+    let (crews, mounts) = measured?;
+    Ok(Measured { left: put_back.err(), mounts, ..session.finish(&crews, interrupt) })
 }
 
 fn carry_out_in(
@@ -136,29 +155,44 @@ fn carry_out_in(
     curves: Vec<Option<PathBuf>>,
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Crews, Error> {
-    let Some(mut crews) = Crews::start(plan, curves, interrupt)? else {
-        return Ok(Crews::default());
-    };
+) -> Result<(Crews, Vec<Mount>), Error> {
+    let (mut crews, mut mounts) = (Crews::default(), Vec::new());
+    let (mut booting_since, mut told) = (plan.request.began, Vec::new());
     let before = Snapshot::take(&plan.roots, &plan.host.cpus);
-    session.warm_up(&mut crews, interrupt, progress)?;
-    session.measure(&mut crews, interrupt, progress)?;
-    session.trace(&mut crews, interrupt, progress)?;
-    crews.end();
+    for _ in 0..plan.request.guests.boots {
+        let Some(started) = Crews::start(plan, curves.clone(), interrupt)? else { break };
+        crews = started;
+        if !plan.guests.is_empty() {
+            session.booted(booting_since);
+            told.append(&mut crews.told);
+        }
+        if mounts.is_empty() {
+            let guests = plan.guests.iter().zip(crews.guests());
+            mounts = guests.filter_map(|(plan, guest)| guest_target::mount(plan, guest)).collect();
+            session.warnings.extend(guest_target::seen(crews.guests(), &plan.guests));
+        }
+        session.warm_up(&mut crews, interrupt, progress)?;
+        session.measure(&mut crews, interrupt, progress)?;
+        session.trace(&mut crews, interrupt, progress)?;
+        booting_since = Instant::now();
+        crews.end()?;
+        session.boot_over();
+    }
+    session.warnings.extend(guest_target::failed_boots(told));
     let conditions = diff(&before, &Snapshot::take(&plan.roots, &plan.host.cpus));
     let own = clock::cpu_time_of_program();
     session.warnings.extend(warnings::conditions_warnings(&conditions, own));
-    Ok(crews)
+    Ok((crews, mounts))
 }
 
 /// A random number for the name of a directory: from the operating system, by way of the hash maps' keys.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
 }
 
 /// Makes one run directory per `dir:` target and one directory per curve in it; answers the curves' directories.
-fn make_dirs(
+pub(crate) fn make_dirs(
     janitor: &mut Janitor,
     request: &Request,
     random: u64,

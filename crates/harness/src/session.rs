@@ -42,6 +42,11 @@ pub(crate) struct Session<'a> {
     next_look: u32,
     disturbed: u32,
     pub(crate) warnings: Vec<Warning>,
+    /// Time that does not count against the budget: that of boots.
+    free: Duration,
+    /// Where boots are the unit: per point the median round of each that is over.
+    boots: Vec<Vec<Sample>>,
+    boots_over: u32,
 }
 
 impl<'a> Session<'a> {
@@ -59,6 +64,9 @@ impl<'a> Session<'a> {
             next_look: stats::next_look(0),
             disturbed: 0,
             warnings: plan.warnings.clone(),
+            free: Duration::ZERO,
+            boots: vec![Vec::new(); plan.points.len()],
+            boots_over: 0,
         }
     }
 
@@ -105,6 +113,39 @@ impl<'a> Session<'a> {
         self.switch.as_mut().map_or(Ok(()), StateSwitch::put_back)
     }
 
+    /// Guests have booted since `since`: that costs nothing of the budget.
+    pub(crate) fn booted(&mut self, since: Instant) {
+        self.free += since.elapsed();
+    }
+
+    /// Time the budget leaves; where boots are the unit, to the one that is under way.
+    fn left(&self) -> Duration {
+        let boots = self.plan.request.guests.boots;
+        let to_come = boots.saturating_sub(self.boots_over + 1);
+        let theirs = self.plan.request.time * to_come / boots.max(1);
+        self.plan.left_after(self.free).saturating_sub(theirs)
+    }
+
+    /// A boot is over. With several of them each counts as one round: its median one, for rounds of one boot resemble each other
+    /// more than those of two.
+    pub(crate) fn boot_over(&mut self) {
+        if self.plan.request.guests.boots <= 1 || self.rounds == 0 {
+            return;
+        }
+        for at in 0..self.plan.points.len() {
+            let rates = self.rates(&self.samples[at]);
+            let mut order: Vec<u32> = (0..self.rounds).collect();
+            order.sort_by(|a, b| rates[*a as usize].total_cmp(&rates[*b as usize]));
+            let median = order[(order.len() - 1) / 2];
+            let round = self.boots_over;
+            let samples = std::mem::take(&mut self.samples[at]).into_iter();
+            let of_it = samples.filter(|sample| sample.round == median);
+            self.boots[at].extend(of_it.map(|sample| Sample { round, ..sample }));
+        }
+        self.boots_over += 1;
+        self.rounds = 0;
+    }
+
     /// Rounds that are thrown away, until they get no faster.
     pub(crate) fn warm_up(
         &mut self,
@@ -113,7 +154,7 @@ impl<'a> Session<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), Error> {
         let began = Instant::now();
-        let left = self.plan.left();
+        let left = self.left();
         if self.plan.request.rounds.is_none() && round(&self.plan.points) * 2 > left {
             // There is time for one round: better a cold one than none in time.
             return Ok(());
@@ -149,7 +190,7 @@ impl<'a> Session<'a> {
         while !interrupt.asked() {
             let enough = match request.rounds {
                 Some(rounds) => self.rounds >= rounds,
-                None => self.rounds > 0 && self.plan.left() < longest + ending,
+                None => self.rounds > 0 && self.left() < longest + ending,
             };
             if enough || self.precise() {
                 return Ok(());
@@ -197,6 +238,10 @@ impl<'a> Session<'a> {
 
     /// Whether it is time to look, and every interval is as narrow as was asked for.
     fn precise(&mut self) -> bool {
+        // Rounds of one boot say nothing of how far the next one will be from it.
+        if self.plan.request.guests.boots > 1 {
+            return false;
+        }
         let Some(precision) = self.plan.request.precision else { return false };
         match self.plan.request.sides {
             Sides::One => {
@@ -245,6 +290,9 @@ impl<'a> Session<'a> {
     pub(crate) fn finish(mut self, crews: &Crews, interrupt: &Interrupt) -> Measured {
         let plan = self.plan;
         let request = &plan.request;
+        if request.guests.boots > 1 {
+            (self.samples, self.rounds) = (std::mem::take(&mut self.boots), self.boots_over);
+        }
         self.look_at_samples();
         let mut curves = Vec::new();
         for (number, curve) in request.curves.iter().enumerate() {
@@ -256,7 +304,7 @@ impl<'a> Session<'a> {
             for at in at.into_iter().filter(|_| self.rounds > 0) {
                 let point = &plan.points[at];
                 let samples = std::mem::take(&mut self.samples[at]);
-                let Told { mut locks, rcu } = std::mem::take(&mut self.told[at]);
+                let Told { mut locks, rcu, .. } = std::mem::take(&mut self.told[at]);
                 locks.sort_by_key(|lock| std::cmp::Reverse((lock.wait_ns, lock.acquisitions)));
                 let (tasks, cpus) = (point.tasks as u32, crews.cpus(point));
                 let measured = Point::from_samples(tasks, cpus, samples, one.as_deref());
@@ -269,7 +317,7 @@ impl<'a> Session<'a> {
                 mode: curve.mode.name().into(),
                 kind: results::Kind::Measured,
                 metric: results::Metric::default(),
-                cpus: plan.host.cpus.len() as u32,
+                cpus: curve.target.cpus(plan.host.cpus.len()) as u32,
                 points,
             });
         }
@@ -279,23 +327,36 @@ impl<'a> Session<'a> {
             slice_s: slice.as_secs_f64(),
             rounds: self.rounds,
             warmup_rounds: self.warmup_rounds,
-            planned_rounds: plan.rounds,
+            planned_rounds: if request.guests.boots > 1 {
+                request.guests.boots
+            } else {
+                plan.rounds
+            },
             pin: request.pin.to_string(),
             partial: interrupt.asked(),
         };
-        Measured { curves, plan, warnings: self.warnings, left: None }
+        Measured { curves, plan, warnings: self.warnings, mounts: Vec::new(), left: None }
     }
 
     /// Warnings that only the samples give.
     fn look_at_samples(&mut self) {
+        let boots = self.plan.request.guests.boots > 1;
         let mut warn = |code: &str, message: String, advice: &str| {
             self.warnings.push(Warning { code: code.into(), message, advice: advice.into() });
         };
         if self.rounds > 0 && self.rounds < ROUNDS_MIN {
             warn(
                 "few-rounds",
-                format!("only {} rounds: too few for an interval", self.rounds),
-                "give it more --time, or ask for fewer workloads, targets or task counts",
+                format!(
+                    "only {} {}: too few for an interval",
+                    self.rounds,
+                    if boots { "boots" } else { "rounds" }
+                ),
+                if boots {
+                    "give it more --boots"
+                } else {
+                    "give it more --time, or ask for fewer workloads, targets or task counts"
+                },
             );
         }
         if self.disturbed > 0 {

@@ -5,6 +5,7 @@
 //! measured loop; in the loop itself it only reads [`Control::stop`], which nobody writes until the slice is over.
 
 use crate::bench::Extra;
+use crate::latency::LatencySlot;
 use crossbeam_utils::CachePadded;
 use machine::LockKind;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
@@ -27,6 +28,8 @@ pub(crate) struct Control {
     pub(crate) background_cpu: CachePadded<AtomicU32>,
     /// How long the slice is to last, nanoseconds.
     pub(crate) length_ns: CachePadded<AtomicU64>,
+    /// The phase of fixed work that comes next, or [`NO_PHASE`]: then `length_ns` counts.
+    pub(crate) phase: CachePadded<AtomicU32>,
     /// Tasks that have reached the barrier.
     pub(crate) arrived: CachePadded<AtomicU32>,
     /// Number of the last slice whose barrier is open; a futex.
@@ -38,6 +41,9 @@ pub(crate) struct Control {
     /// Counts what the conductor waits for (a task is ready, a task is done); a futex.
     pub(crate) done: CachePadded<AtomicU32>,
 }
+
+/// In [`Control::phase`]: a slice of time.
+pub(crate) const NO_PHASE: u32 = u32::MAX;
 
 /// In [`Control::background_cpu`]: not pinned.
 pub(crate) const ANYWHERE: u32 = u32::MAX;
@@ -241,10 +247,11 @@ impl ExtraSlot {
     }
 }
 
-/// The mapping: one [`Control`], then one [`Slot`] and one [`ExtraSlot`] per task.
+/// The mapping: one [`Control`], then one [`Slot`] and one [`ExtraSlot`] per task, and if wanted one [`LatencySlot`].
 pub(crate) struct Shared {
     base: NonNull<Control>,
     tasks: usize,
+    timed: bool,
 }
 
 // SAFETY: all fields behind the pointer are atomics, and the mapping lives until the value is dropped.
@@ -253,7 +260,13 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    const fn bytes(tasks: usize) -> usize {
+    const fn bytes(tasks: usize, timed: bool) -> usize {
+        let timed = if timed { tasks } else { 0 };
+        Self::latencies_at(tasks) + timed * size_of::<CachePadded<LatencySlot>>()
+    }
+
+    /// Offset of the latencies.
+    const fn latencies_at(tasks: usize) -> usize {
         Self::extras_at(tasks) + tasks * size_of::<CachePadded<ExtraSlot>>()
     }
 
@@ -262,22 +275,22 @@ impl Shared {
         size_of::<CachePadded<Control>>() + tasks * size_of::<CachePadded<Slot>>()
     }
 
-    /// Maps zeroed memory for `tasks` tasks.
+    /// Maps zeroed memory for `tasks` tasks, `timed` with room for latencies.
     ///
     /// # Errors
     /// ENOMEM and what else mmap(2) says.
-    pub(crate) fn new(tasks: usize) -> rustix::io::Result<Shared> {
+    pub(crate) fn new(tasks: usize, timed: bool) -> rustix::io::Result<Shared> {
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice aliases nothing.
         let base = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),
-                Self::bytes(tasks),
+                Self::bytes(tasks, timed),
                 ProtFlags::READ | ProtFlags::WRITE,
                 MapFlags::SHARED,
             )?
         };
         let base = NonNull::new(base.cast()).expect("mmap answers no null pointer");
-        Ok(Shared { base, tasks })
+        Ok(Shared { base, tasks, timed })
     }
 
     pub(crate) fn control(&self) -> &Control {
@@ -301,12 +314,22 @@ impl Shared {
             std::slice::from_raw_parts(first.as_ptr(), self.tasks)
         }
     }
+
+    /// As [`Shared::extras`]; none where nothing is timed.
+    pub(crate) fn latencies(&self) -> &[CachePadded<LatencySlot>] {
+        let tasks = if self.timed { self.tasks } else { 0 };
+        // SAFETY: so many follow the extra slots (whose size keeps the alignment), and zero bytes are valid.
+        unsafe {
+            let first = self.base.cast::<u8>().add(Self::latencies_at(self.tasks)).cast();
+            std::slice::from_raw_parts(first.as_ptr(), tasks)
+        }
+    }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
         // SAFETY: this is the mapping made in `new`, and no reference outlives `self`. A failure could only leak it.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), Self::bytes(self.tasks)) };
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), Self::bytes(self.tasks, self.timed)) };
     }
 }
 
@@ -316,17 +339,20 @@ mod tests {
 
     #[test]
     fn no_two_tasks_share_a_line() {
-        let shared = Shared::new(3).unwrap();
+        let shared = Shared::new(3, false).unwrap();
         let at: Vec<usize> = shared.slots().iter().map(|s| &raw const **s as usize).collect();
         assert!(at.iter().all(|a| a % 128 == 0));
         assert!(at.windows(2).all(|w| w[1] - w[0] >= size_of::<Slot>()));
+        assert!(shared.latencies().is_empty());
+        let timed = Shared::new(3, true).unwrap();
+        assert_eq!(timed.latencies().len(), 3);
         let control_end = shared.control() as *const Control as usize + size_of::<Control>();
         assert!(at[0] >= control_end);
     }
 
     #[test]
     fn lock_counters_arrive_and_too_many_names_are_summed_up() {
-        let shared = Shared::new(2).unwrap();
+        let shared = Shared::new(2, false).unwrap();
         let slot = &shared.extras()[1];
         assert!(slot.locks().is_empty() && slot.rcu().is_none());
         let lock = |at: u64| machine::LockTotals {
@@ -352,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_failure_arrives_as_it_was_left() {
-        let shared = Shared::new(1).unwrap();
+        let shared = Shared::new(1, false).unwrap();
         let slot = &shared.slots()[0];
         assert!(slot.failure().is_none());
         slot.fail(3, Failure::new(Call::Open, Errno::NOSPC), c"/mnt/x/f0");

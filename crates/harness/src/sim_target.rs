@@ -11,7 +11,7 @@ use crate::plan::CurveRequest;
 use lab::eras::Era;
 use machine::sim::{Handle, Limit, Machine, Options, Outcome, TaskFn, TaskUse, in_arena, run_with};
 use machine::{LockTotals, Sim};
-use results::{Curve, Kind, LineUse, LockUse, Point, Sample, TimeShares};
+use results::{Curve, FixedWork, Kind, LineUse, LockUse, Point, Sample, TimeShares};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -45,7 +45,7 @@ pub fn machines() -> impl Iterator<Item = Machine> {
 }
 
 /// What one run with one seed gave.
-struct Simulated {
+pub(crate) struct Simulated {
     samples: Vec<Sample>,
     locks: Vec<LockUse>,
     lines: Vec<LineUse>,
@@ -183,7 +183,8 @@ fn lock_use(lock: &LockTotals) -> LockUse {
     }
 }
 
-fn sample(round: u32, task: usize, used: &TaskUse, elapsed_ns: u64) -> Sample {
+/// What a task did in a run that lasted so long.
+pub(crate) fn sample(round: u32, task: usize, used: &TaskUse, elapsed_ns: u64) -> Sample {
     // Asleep or waiting for the CPU it does not run; the kernel would charge all the rest to the system: there is no user time.
     let idle = used.sleep_ns + used.ready_ns;
     let share = 1.0 - (idle as f64 / used.ended_ns.max(1) as f64).min(1.0);
@@ -227,6 +228,11 @@ fn simulate(
     let elapsed = outcome.elapsed_ns;
     let used = outcome.tasks.iter().enumerate();
     let samples = used.map(|(task, used)| sample(round, task, used, elapsed)).collect();
+    Ok(simulated(&outcome, samples))
+}
+
+/// All that is kept of an outcome.
+pub(crate) fn simulated(outcome: &Outcome, samples: Vec<Sample>) -> Simulated {
     let time = outcome.tasks.iter().fold([0; 5], |sum: [u64; 5], task| {
         let parts = [task.work_ns(), task.lines_ns, task.spin_ns, task.sleep_ns, task.ready_ns];
         std::array::from_fn(|at| sum[at] + parts[at])
@@ -236,22 +242,31 @@ fn simulate(
         transfers: line.transfers,
         wait_ns: line.wait_ns,
     };
-    Ok(Simulated {
+    Simulated {
         samples,
         locks: outcome.locks.iter().map(lock_use).collect(),
         lines: outcome.moved.iter().map(line).collect(),
         time,
-    })
+    }
+}
+
+impl Simulated {
+    /// One for each task.
+    pub(crate) fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
 }
 
 /// Cache lines shown of a point.
 const LINES: usize = 32;
 
-fn point(
+/// The point that rounds make. `fixed`: of fixed work.
+pub(crate) fn point(
     tasks: usize,
     target: &SimTarget,
     rounds: Vec<Simulated>,
     one: Option<&[Sample]>,
+    fixed: Option<FixedWork>,
 ) -> Point {
     let (mut samples, mut locks, mut lines, mut time) =
         (Vec::new(), Vec::new(), Vec::new(), [0; 5]);
@@ -268,7 +283,10 @@ fn point(
     let [work, in_lines, spin, sleep, ready] = time.map(|part| part as f64 / all);
     let cpus = target.machine.cpus();
     let cpus = (0..tasks).map(|task| (task % cpus) as u32).collect();
-    let computed = Point::from_samples(tasks as u32, cpus, samples, one);
+    let computed = match fixed {
+        None => Point::from_samples(tasks as u32, cpus, samples, one),
+        Some(work) => Point::of_fixed_work(tasks as u32, cpus, samples, one, work),
+    };
     let shares = Some(TimeShares { work, lines: in_lines, spin, sleep, ready });
     Point { locks, lines, shares, ..computed }
 }
@@ -309,7 +327,7 @@ pub(crate) fn curves(
             rounds.iter().flat_map(|round| round.samples.clone()).collect::<Vec<_>>()
         });
         let points = tasks.iter().filter_map(|tasks| {
-            Some(point(*tasks, target, done.remove(&(at, *tasks))?, one.as_deref()))
+            Some(point(*tasks, target, done.remove(&(at, *tasks))?, one.as_deref(), None))
         });
         let curve = Curve {
             workload: request.workload.to_string(),

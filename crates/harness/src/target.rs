@@ -2,6 +2,7 @@
 
 use crate::sim_target::SimTarget;
 use crate::user_machines::UserMachines;
+use guest::{NoSpec, Spec};
 use lab::eras::{Era, NoKernel};
 use machine::sim::Machine;
 use std::ffi::{CString, OsStr};
@@ -29,6 +30,8 @@ pub enum Target {
         /// What that means.
         target: Box<SimTarget>,
     },
+    /// Another kernel in QEMU.
+    Guest(Box<Spec>),
 }
 
 /// Targets that are written alike are alike.
@@ -66,6 +69,11 @@ pub const KINDS: &[Kind] = &[
         syntax: "sim:MACHINE/ERA[,part=design]...[,work=NS]",
         summary: "the same VFS on a simulated machine (list machines; one of your own: topology --save, or ./FILE.toml), in virtual time",
     },
+    Kind {
+        name: "guest",
+        syntax: "guest:KERNEL[,cpus=N][,fs=KIND][,memory=SIZE][,disk=SIZE][,cpu=MODEL][,append=...]",
+        summary: "another kernel in QEMU with vfscale inside (a bzImage, vmlinuz, .deb, or fetch-kernel's 6.12); fs: tmpfs, ramfs, ext4, xfs, btrfs",
+    },
 ];
 
 impl Target {
@@ -73,7 +81,7 @@ impl Target {
     pub fn dir(&self) -> Option<&Path> {
         match self {
             Target::Dir(path) => Some(path),
-            Target::Lab { .. } | Target::Sim { .. } => None,
+            Target::Lab { .. } | Target::Sim { .. } | Target::Guest(_) => None,
         }
     }
 
@@ -82,6 +90,7 @@ impl Target {
         match self {
             Target::Dir(_) | Target::Lab { .. } => usable,
             Target::Sim { target, .. } => target.machine.cpus(),
+            Target::Guest(spec) => spec.cpus.map_or(usable, |cpus| cpus as usize),
         }
     }
 }
@@ -92,6 +101,7 @@ impl fmt::Display for Target {
             Target::Dir(path) => write!(f, "dir:{}", path.display()),
             Target::Lab { name, .. } => write!(f, "lab:{name}"),
             Target::Sim { name, .. } => write!(f, "sim:{name}"),
+            Target::Guest(spec) => write!(f, "guest:{spec}"),
         }
     }
 }
@@ -101,7 +111,7 @@ impl fmt::Display for Target {
 pub enum NoTarget {
     /// No such kind.
     #[error(
-        "'{0}' is not a target; write dir:PATH, lab:ERA or sim:MACHINE/ERA, for example dir:/mnt/test (see: vfscale list targets)"
+        "'{0}' is not a target; write dir:PATH, lab:ERA, sim:MACHINE/ERA or guest:KERNEL, for example dir:/mnt/test (see: vfscale list targets)"
     )]
     Kind(String),
     /// No such kernel.
@@ -110,6 +120,9 @@ pub enum NoTarget {
     /// No such machine.
     #[error("{0} (see: vfscale list machines)")]
     Machine(String),
+    /// No such guest.
+    #[error(transparent)]
+    Guest(#[from] NoSpec),
 }
 
 /// Work of a call beside its shared accesses where nothing else is said, in cycles of the machine: entry and exit, the copy of the
@@ -178,6 +191,7 @@ impl FromStr for Target {
                 Ok(Target::Lab { name: name.to_owned(), era: lab::eras::parse(name)? })
             }
             Some(("sim", name)) => sim(name),
+            Some(("guest", spec)) => Ok(Target::Guest(Box::new(spec.parse()?))),
             _ => Err(NoTarget::Kind(text.to_owned())),
         }
     }
@@ -200,6 +214,7 @@ mod tests {
             "dir:/a:b",
             "lab:linux-2.6.7,fd_table=rcu",
             "sim:dual-core-2007/linux-2.6.20,work=300",
+            "guest:boot/vmlinuz,cpus=2,fs=ext4",
         ] {
             assert_eq!(text.parse::<Target>().unwrap().to_string(), text);
         }

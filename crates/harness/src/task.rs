@@ -1,9 +1,9 @@
 //! A task's life: pinned, prepared, then one slice after the other until it is told to end.
 
-use crate::bench::{Bench, FailedOn, Outcome, Runner};
+use crate::bench::{Bench, FailedOn, Next, Outcome, Runner};
 use crate::clock::{Usage, now_ns};
 use crate::machine;
-use crate::shared::{ANYWHERE, QUIT, Shared};
+use crate::shared::{ANYWHERE, NO_PHASE, QUIT, Shared};
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -126,26 +126,37 @@ fn slice(shared: &Shared, id: usize, number: u32, curve: usize, task: &mut Prepa
     let control = shared.control();
     let slot = &shared.slots()[id];
     let crowded = control.crowded.load(SeqCst) != 0;
+    let next = match control.phase.load(SeqCst) {
+        NO_PHASE => Next::Slice,
+        phase => {
+            let tasks = control.tasks.load(SeqCst) as usize;
+            Next::Phase { number: phase as usize, tasks }
+        }
+    };
+    let sliced = next == Next::Slice;
     // A failure waits until the others have been let through the barrier.
-    let renewed = task.runner.renew();
+    let renewed = task.runner.renew(next);
     pass_barrier(shared, number, crowded);
     let opened = control.opened_ns.load(SeqCst);
-    let until = crowded.then(|| opened + control.length_ns.load(SeqCst));
+    let until = (crowded && sliced).then(|| opened + control.length_ns.load(SeqCst));
 
     let cpu_before = machine::affinity::current_cpu();
-    let before = Usage::of_this_thread();
+    // Only jobs of fixed work make processes; the task is then one itself.
+    let usage = if sliced { Usage::of_this_thread } else { Usage::with_children };
+    let before = usage();
     let start = now_ns();
     let outcome = match renewed {
         Ok(()) => task.runner.run(&control.stop, task.batch as u32, until),
         Err(failure) => Outcome { ops: 0, passes: 0, failure: Some(failure) },
     };
     let end = now_ns();
-    let used = Usage::of_this_thread().since(before);
+    let used = usage().since(before);
     let cpu_after = machine::affinity::current_cpu();
 
     // With a CPU of its own a task's time runs from its own start. Where tasks take turns, time spent waiting for the CPU
-    // is part of the price: counted from its own start, each would claim the CPU for itself and their sum would be too high.
-    let from = if crowded { opened } else { start };
+    // is part of the price: counted from its own start, each would claim the CPU for itself and their sum would be too high. Of fixed
+    // work no sum is made, but the end of the last counts.
+    let from = if crowded && sliced { opened } else { start };
     slot.ops.store(outcome.ops, SeqCst);
     slot.start_ns.store(start.saturating_sub(opened), SeqCst);
     slot.elapsed_ns.store(end.saturating_sub(from), SeqCst);
@@ -158,6 +169,9 @@ fn slice(shared: &Shared, id: usize, number: u32, curve: usize, task: &mut Prepa
     let extra = task.runner.extra();
     if !extra.locks.is_empty() || extra.rcu.is_some() {
         shared.extras()[id].put(&extra);
+    }
+    if let (Some(latencies), Some(slot)) = (task.runner.latencies(), shared.latencies().get(id)) {
+        slot.put(latencies);
     }
     if let Some(failure) = outcome.failure {
         slot.fail(curve, failure, task.runner.path());

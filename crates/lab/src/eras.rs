@@ -42,7 +42,7 @@ const LINUX_2_6_7: Parts = Parts {
     file_list: "global",
     write_count: "none",
     mount_ref: "shared",
-    path_walk: "dcache_lock",
+    path_walk: "dcache_lock_fs_root",
     dir_lock: "mutex",
     orphan_list: "mutex",
 };
@@ -50,9 +50,10 @@ const LINUX_2_6_14: Parts = Parts { fd_table: "rcu", ..LINUX_2_6_7 };
 const LINUX_2_6_26: Parts = Parts { write_count: "percpu_spin", ..LINUX_2_6_14 };
 const LINUX_2_6_30: Parts =
     Parts { write_count: "percpu_hold", dir_lock: "mutex_spinning", ..LINUX_2_6_26 };
+const LINUX_2_6_32: Parts = Parts { path_walk: "dcache_lock", ..LINUX_2_6_30 };
 const VFS_SCALE: Parts =
-    Parts { file_list: "lglock", mount_ref: "percpu", path_walk: "dentry_locks", ..LINUX_2_6_30 };
-const LINUX_2_6_36: Parts = Parts { file_list: "lglock", ..LINUX_2_6_30 };
+    Parts { file_list: "lglock", mount_ref: "percpu", path_walk: "dentry_locks", ..LINUX_2_6_32 };
+const LINUX_2_6_36: Parts = Parts { file_list: "lglock", ..LINUX_2_6_32 };
 const LINUX_2_6_38: Parts =
     Parts { mount_ref: "long_short", path_walk: "rcu_walk", ..LINUX_2_6_36 };
 const LINUX_3_13: Parts = Parts { file_list: "none", ..LINUX_2_6_38 };
@@ -85,7 +86,7 @@ pub const ERAS: &[Era] = &[
     ),
     era("linux-2.6.26", Ticket, LINUX_2_6_26),
     era("linux-2.6.30", Ticket, LINUX_2_6_30),
-    era("linux-2.6.32", Ticket, LINUX_2_6_30),
+    era("linux-2.6.32", Ticket, LINUX_2_6_32),
     era("linux-2.6.32+vfs-scale", Ticket, VFS_SCALE),
     era(
         "linux-2.6.32+vfs-scale+remount-bug",

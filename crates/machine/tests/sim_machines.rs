@@ -22,6 +22,26 @@ fn built_in_machines_are_complete() {
 }
 
 #[test]
+fn nodes_are_sockets_or_what_the_file_says() {
+    let nodes = |name: &str| Machine::named(name).expect("it is built in").nodes();
+    let several = [
+        ("8-socket-2007", 8),
+        ("numa-32-2007", 8),
+        ("power5-64-2009", 32),
+        ("xeon-16-2014", 2),
+        ("xeon-160-2014", 8),
+        ("epyc-256-2024", 2),
+        ("numa-1024", 16),
+        ("numa-4096", 64),
+    ];
+    for (name, _) in MACHINES {
+        let expected =
+            several.iter().find(|(known, _)| known == name).map_or(1, |(_, nodes)| *nodes);
+        assert_eq!(nodes(name), expected, "{name}");
+    }
+}
+
+#[test]
 fn every_machine_runs() {
     for (name, _) in MACHINES {
         let machine = Machine::named(name).expect("it is built in");
@@ -51,6 +71,8 @@ fn errors_name_the_key_and_what_was_expected() {
     assert_eq!(size, "`level.size of `hop1``: expected a number from 1 to 4096, found 0");
     let source = complaint("source = \"assumed: as hop2, farthest socket\"", "source = \"\"");
     assert!(source.contains("expected a source"), "{source}");
+    let node = complaint("[node]\nlevel = \"hop1\"", "[node]\nlevel = \"socket\"");
+    assert_eq!(node, "`node.level`: expected the name of a level, found `socket`");
 }
 
 #[test]

@@ -187,6 +187,54 @@ fn far_cpus_are_farther() {
     assert!(times[4] > times[3] + 160.0 && equal(times[5], times[4]), "{times:?}");
 }
 
+/// Time of one hand-over between two CPUs of a line that the CPU `home` has touched first.
+fn hand_over_from_home(machine: &Machine, ends: [usize; 2], home: usize) -> f64 {
+    const ROUNDS: u32 = 1000;
+    let word = Rc::new(POwned::<Sim, _>::new(U32::new(0)));
+    let tasks = (0..machine.cpus()).map(|cpu| {
+        let word = Rc::clone(&word);
+        task(move |handle| {
+            if cpu == home {
+                word.load(Relaxed);
+            }
+            // All have begun.
+            Sim::work(5_000);
+            if let Some(me) = ends.iter().position(|end| *end == cpu) {
+                for round in 0..ROUNDS {
+                    let mine = 2 * round + me as u32;
+                    word.spin_until(Relaxed, |value| value == mine);
+                    word.store(mine + 1, Relaxed);
+                    handle.ops_done(1);
+                }
+            }
+        })
+    });
+    let outcome = run(machine, 1, tasks.collect(), u64::MAX).expect("nobody waits for ever");
+    outcome.elapsed_ns as f64 / f64::from(2 * ROUNDS)
+}
+
+#[test]
+fn a_line_at_home_in_a_third_node_takes_a_detour() {
+    let mut machine = machine(128);
+    machine.levels[2].size = 3;
+    machine.levels[2].name = "node".to_owned();
+    assert_eq!(machine.nodes(), 3);
+    let ends = [0, 64];
+    let [at_one, at_other, in_third] =
+        [1, 65, 128].map(|home| hand_over_from_home(&machine, ends, home));
+    assert!((at_one / at_other - 1.0).abs() < 0.02, "{at_one} ns and {at_other} ns");
+    // Two transfers of 200 ns, each half as long again.
+    assert!((190.0..210.0).contains(&(in_third - at_one)), "{in_third} ns and {at_one} ns");
+
+    // With two nodes it is as if there were none.
+    machine.levels[2].size = 2;
+    let two_nodes = hand_over_from_home(&machine, ends, 1);
+    machine.levels[2].name = "no node".to_owned();
+    assert_eq!(machine.nodes(), 1);
+    let without_nodes = hand_over_from_home(&machine, ends, 1);
+    assert_eq!(two_nodes.to_bits(), without_nodes.to_bits());
+}
+
 #[test]
 fn neighbours_on_a_line_share_its_fate() {
     let outcome = |together: bool| {

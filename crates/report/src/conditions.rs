@@ -12,11 +12,11 @@ pub(crate) fn conditions(run: &Run) -> Vec<(&'static str, String)> {
         (
             "rounds",
             format!(
-                "{} of {} planned, {} warm-up; slices of {} ms; seed {}",
+                "{} of {} planned, {} warm-up; {}; seed {}",
                 plan.rounds,
                 plan.planned_rounds,
                 plan.warmup_rounds,
-                (plan.slice_s * 1e6).round() / 1e3,
+                slices(plan.slice_s),
                 run.seed
             ),
         ),
@@ -78,6 +78,13 @@ pub(crate) fn for_mail(run: &Run) -> String {
     let lines = lines.iter().filter(|(what, _)| wanted.contains(what));
     let lines = lines.map(|(what, value)| mail::wrap(&format!("{what}: {}", mail::name(value))));
     lines.collect::<Vec<_>>().join("\n")
+}
+
+fn slices(seconds: f64) -> String {
+    match seconds {
+        0.0 => "each of fixed work".to_owned(),
+        seconds => format!("slices of {} ms", (seconds * 1e6).round() / 1e3),
+    }
 }
 
 fn cpu(host: &Host) -> String {

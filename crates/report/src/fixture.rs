@@ -60,6 +60,7 @@ pub(crate) fn summary(tasks: u32, ops_per_s: f64) -> Point {
         lines: Vec::new(),
         shares: None,
         rcu: None,
+        fixed: None,
         samples: Vec::new(),
     }
 }

@@ -11,6 +11,7 @@ mod conditions;
 mod curves;
 mod escape;
 mod figures;
+mod fixed;
 mod flame;
 mod formats;
 mod history;

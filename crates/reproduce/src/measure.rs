@@ -181,6 +181,7 @@ impl Measurements {
             rounds: None,
             sides: harness::Sides::One,
             locks: None,
+            guests: Default::default(),
             seed: 1,
             began: Instant::now(),
         })?;

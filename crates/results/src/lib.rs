@@ -21,8 +21,8 @@ pub use host::{Cpu, Host, Mount, Quota, Topology};
 pub use lines::NotLines;
 pub use power::{PowerPoint, PowerReport, Sees};
 pub use run::{
-    Curve, Import, Kind, LineUse, LockUse, Metric, Plan, Point, RcuBacklog, Run, Sample,
-    TimeShares, Warning,
+    Curve, FixedWork, Import, Kind, Latency, LineUse, LockUse, Metric, Plan, Point, RcuBacklog,
+    Run, Sample, TimeShares, Warning,
 };
 pub use traced::{
     CpuSamples, KernelWait, Refused, SampledFunction, SampledStack, Scheduling, Traced, TracerCost,

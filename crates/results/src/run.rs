@@ -121,12 +121,14 @@ pub struct Point {
     pub tasks: u32,
     /// CPU of task 0, 1, ...; empty if not pinned.
     pub cpus: Vec<u32>,
-    /// Median over rounds of the round's rate; a round's rate is the sum over tasks of operations / own elapsed time.
+    /// Median over rounds of the round's rate; a round's rate is the sum over tasks of operations / own elapsed time (of fixed
+    /// work: see `fixed`), in the unit of the metric.
     pub ops_per_s: f64,
     /// 95 % interval of `ops_per_s`; none if there were fewer than six rounds, or if they drifted so much that they are
     /// worth fewer than six independent ones ([`stats::median_ci95`]).
     pub ci95: Option<[f64; 2]>,
-    /// Wall time per operation of all tasks together, as in the 2007 file_list_lock mail: 10⁶ / ops_per_s; 0 if that is 0.
+    /// Wall time per operation of all tasks together, as in the 2007 file_list_lock mail: 10⁶ / operations per
+    /// second; 0 if that is 0.
     pub usecs_per_op: f64,
     /// Time one task takes for one operation: tasks × usecs_per_op.
     pub usecs_per_op_task: f64,
@@ -159,6 +161,10 @@ pub struct Point {
     /// RCU callbacks of the lab; none elsewhere.
     #[serde(default)]
     pub rcu: Option<RcuBacklog>,
+    /// Set where each task had so much work to do, not so much time: a round's rate then is all operations by the time until
+    /// the last task had ended.
+    #[serde(default)]
+    pub fixed: Option<FixedWork>,
     /// Every measured slice of every task, ordered by round, then task.
     pub samples: Vec<Sample>,
 }
@@ -269,6 +275,42 @@ impl RcuBacklog {
             (a, b) => a.or(b),
         }
     }
+}
+
+/// What else there is to know of tasks with a fixed amount of work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FixedWork {
+    /// What one operation a second is in the unit of the curve's metric.
+    pub per_op: f64,
+    /// Bytes that an operation moves; 0 where that is not what is counted.
+    pub block_bytes: u64,
+    /// Bytes of the files of all tasks together; 0 likewise.
+    pub file_bytes: u64,
+    /// How long operations took, where each was timed.
+    pub latency: Option<Latency>,
+}
+
+/// How long operations took, over all tasks and rounds of a point. Times in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Operations that were timed.
+    pub count: u64,
+    /// Their mean.
+    pub mean_ns: f64,
+    /// The longest.
+    pub max_ns: u64,
+    /// Half took no longer, to 1 %.
+    pub p50_ns: u64,
+    /// 90 % likewise,
+    pub p90_ns: u64,
+    /// 99 %,
+    pub p99_ns: u64,
+    /// and 99.9 %.
+    pub p999_ns: u64,
+    /// Operations that took longer than 2 s, ...
+    pub over_2s: u64,
+    /// ... and than 10 s.
+    pub over_10s: u64,
 }
 
 /// One task in one slice.

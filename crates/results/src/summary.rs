@@ -3,7 +3,7 @@
 //! What each figure means is said at its field in [`Point`]; here is how it comes about. Every figure is finite whatever the
 //! samples, because JSON has no other numbers: a quotient is an `Option`, and its place decides what none means there.
 
-use crate::{Curve, Point, Sample};
+use crate::{Curve, FixedWork, Point, Sample};
 use stats::{Shape, ShapePoint};
 use std::collections::BTreeMap;
 
@@ -16,17 +16,41 @@ impl Point {
     pub fn from_samples(
         tasks: u32,
         cpus: Vec<u32>,
+        samples: Vec<Sample>,
+        one_task: Option<&[Sample]>,
+    ) -> Point {
+        Point::of(tasks, cpus, samples, one_task, None)
+    }
+
+    /// As [`Point::from_samples`], of tasks that had so much work to do.
+    pub fn of_fixed_work(
+        tasks: u32,
+        cpus: Vec<u32>,
+        samples: Vec<Sample>,
+        one_task: Option<&[Sample]>,
+        work: FixedWork,
+    ) -> Point {
+        Point::of(tasks, cpus, samples, one_task, Some(work))
+    }
+
+    fn of(
+        tasks: u32,
+        cpus: Vec<u32>,
         mut samples: Vec<Sample>,
         one_task: Option<&[Sample]>,
+        fixed: Option<FixedWork>,
     ) -> Point {
         // Also makes the sums below independent of the order of arrival, to the last bit.
         samples.sort_by_key(|sample| (sample.round, sample.task));
         let one_task = if tasks == 1 { Some(samples.as_slice()) } else { one_task };
-        let speedup = one_task.and_then(|one_task| stats::median(&speedups(&samples, one_task)));
+        let fixed_work = fixed.as_ref();
+        let speedup =
+            one_task.and_then(|one_task| stats::median(&speedups(&samples, one_task, fixed_work)));
 
-        let rates: Vec<f64> = rates_by_round(&samples).into_values().collect();
+        let rates: Vec<f64> = rates_by_round(&samples, fixed_work).into_values().collect();
         let ops_per_s = stats::median(&rates).unwrap_or(0.0);
-        let usecs_per_op = quotient(1e6, ops_per_s).unwrap_or(0.0);
+        let per_op = fixed.map_or(1.0, |work| work.per_op);
+        let usecs_per_op = quotient(1e6 * per_op, ops_per_s).unwrap_or(0.0);
         Point {
             tasks,
             cpus,
@@ -45,14 +69,40 @@ impl Point {
             lines: Vec::new(),
             shares: None,
             rcu: None,
+            fixed,
             samples,
         }
     }
 
-    /// Operations per second of all tasks together in each round, in the order of rounds.
+    /// Operations per second of all tasks together in each round, in the order of rounds; of fixed work in the metric's unit.
     pub fn round_rates(&self) -> Vec<f64> {
-        rates_by_round(&self.samples).into_values().collect()
+        rates_by_round(&self.samples, self.fixed.as_ref()).into_values().collect()
     }
+
+    /// For each round the seconds from the opening of the barrier until the last task had ended.
+    pub fn walls_s(&self) -> Vec<f64> {
+        let walls = walls_ns(&self.samples).into_values();
+        walls.map(|ns| ns as f64 / 1e9).collect()
+    }
+
+    /// AIM7's job timing index: 100 × (1 − coefficient of variation of the times that the tasks of a round took), 0 if they
+    /// vary more than that; the mean over rounds. 100 means that all took equally long. None without samples.
+    pub fn jti(&self) -> Option<f64> {
+        let mut rounds = BTreeMap::<u32, Vec<f64>>::new();
+        for sample in &self.samples {
+            rounds.entry(sample.round).or_default().push(ended_ns(sample) as f64);
+        }
+        let indices = rounds.values().map(|times| (100.0 * (1.0 - variation(times))).max(0.0));
+        quotient(indices.sum(), rounds.len() as f64)
+    }
+}
+
+/// Standard deviation (of these times, not of a population that they stand for) by mean; 0 of times that are 0.
+fn variation(times: &[f64]) -> f64 {
+    let count = times.len() as f64;
+    let mean = times.iter().sum::<f64>() / count;
+    let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / count;
+    quotient(variance.sqrt(), mean).unwrap_or(0.0)
 }
 
 impl Curve {
@@ -66,7 +116,7 @@ impl Curve {
             .points
             .iter()
             .map(|point| {
-                let ratios = speedups(&point.samples, &one_task?.samples);
+                let ratios = speedups(&point.samples, &one_task?.samples, point.fixed.as_ref());
                 let (rate, ci95) = (point.speedup?, stats::median_ci95(&ratios));
                 Some(ShapePoint { tasks: point.tasks, rate, ci95 })
             })
@@ -85,7 +135,9 @@ impl Curve {
     /// 95 % interval of the speed-up at `tasks`; none without one task, or with too few or too unsteady rounds.
     pub fn speedup_ci95(&self, tasks: u32) -> Option<[f64; 2]> {
         let of = |tasks: u32| self.points.iter().find(|point| point.tasks == tasks);
-        stats::median_ci95(&speedups(&of(tasks)?.samples, &of(1)?.samples))
+        let point = of(tasks)?;
+        let ratios = speedups(&point.samples, &of(1)?.samples, point.fixed.as_ref());
+        stats::median_ci95(&ratios)
     }
 }
 
@@ -94,9 +146,34 @@ fn quotient(dividend: f64, divisor: f64) -> Option<f64> {
     (divisor > 0.0).then(|| dividend / divisor)
 }
 
-/// Sum over the tasks of a round of their rates.
-fn rates_by_round(samples: &[Sample]) -> BTreeMap<u32, f64> {
+/// From the opening of the barrier to the end of the sample.
+fn ended_ns(sample: &Sample) -> u64 {
+    sample.start_ns.saturating_add(sample.elapsed_ns)
+}
+
+/// When the last task of a round had ended.
+fn walls_ns(samples: &[Sample]) -> BTreeMap<u32, u64> {
+    let mut walls = BTreeMap::new();
+    for sample in samples {
+        let wall = walls.entry(sample.round).or_insert(0);
+        *wall = ended_ns(sample).max(*wall);
+    }
+    walls
+}
+
+/// The rate of each round: the sum over tasks of their rates; of fixed work all operations by the time of the slowest.
+fn rates_by_round(samples: &[Sample], fixed: Option<&FixedWork>) -> BTreeMap<u32, f64> {
     let mut rates = BTreeMap::new();
+    if let Some(work) = fixed {
+        for sample in samples {
+            *rates.entry(sample.round).or_insert(0.0) += sample.ops as f64;
+        }
+        for (round, wall) in walls_ns(samples) {
+            let per_s = |ops: f64| quotient(ops * 1e9, wall as f64).unwrap_or(0.0);
+            rates.entry(round).and_modify(|ops| *ops = per_s(*ops) * work.per_op);
+        }
+        return rates;
+    }
     for sample in samples {
         *rates.entry(sample.round).or_insert(0.0) += sample.rate();
     }
@@ -105,9 +182,9 @@ fn rates_by_round(samples: &[Sample]) -> BTreeMap<u32, f64> {
 
 /// For each round that both have, how many times the work of one task was done. Of ratios rather than the ratio of medians:
 /// what slows a whole round cancels.
-fn speedups(samples: &[Sample], one_task: &[Sample]) -> Vec<f64> {
-    let one_task = rates_by_round(one_task);
-    rates_by_round(samples)
+fn speedups(samples: &[Sample], one_task: &[Sample], fixed: Option<&FixedWork>) -> Vec<f64> {
+    let one_task = rates_by_round(one_task, fixed);
+    rates_by_round(samples, fixed)
         .into_iter()
         .filter_map(|(round, rate)| quotient(rate, *one_task.get(&round)?))
         .collect()
@@ -159,6 +236,49 @@ mod tests {
     }
 
     const MS: u64 = 1_000_000;
+
+    /// tiobench's MB/s: 2 tasks × 25,600 blocks of 4 KiB are 200 MB; the slower has them done 0.5 s after the start.
+    #[test]
+    fn fixed_work_is_divided_by_the_time_of_the_slowest() {
+        let late = |sample: Sample| Sample { start_ns: 100 * MS, ..sample };
+        let samples = vec![
+            sample(0, 0, 25_600, 250 * MS),
+            late(sample(0, 1, 25_600, 400 * MS)),
+            sample(1, 0, 25_600, 1000 * MS),
+            sample(1, 1, 25_600, 800 * MS),
+        ];
+        let one_task = [sample(0, 0, 25_600, 200 * MS), sample(1, 0, 25_600, 400 * MS)];
+        let work = FixedWork { per_op: 4096.0 / f64::from(1 << 20), ..FixedWork::default() };
+        let point = Point::of_fixed_work(2, vec![], samples, Some(&one_task), work);
+        assert_eq!(point.round_rates(), [400.0, 200.0]);
+        assert_eq!(point.walls_s(), [0.5, 1.0]);
+        assert_eq!(point.ops_per_s, 300.0);
+        // 300 MB/s are 76,800 blocks a second.
+        assert!((point.usecs_per_op - 1e6 / 76_800.0).abs() < 1e-9);
+        // 400 of 500 MB/s, 200 of 250.
+        assert_eq!(point.speedup, Some(0.8));
+    }
+
+    /// 4 users × 100 jobs in 80 s are 300 jobs a minute. Times of 60, 80, 80 and 60 s: mean 70, deviation 10, index 85.7.
+    #[test]
+    fn jobs_per_minute_and_the_job_timing_index() {
+        let seconds = [60, 80, 80, 60];
+        let user = |(task, s): (usize, u64)| sample(0, task as u32, 100, s * 1000 * MS);
+        let samples: Vec<Sample> = seconds.into_iter().enumerate().map(user).collect();
+        let work = FixedWork { per_op: 60.0, ..FixedWork::default() };
+        let point = Point::of_fixed_work(4, vec![], samples, None, work);
+        assert!((point.ops_per_s - 100.0 * 4.0 * 60.0 / 80.0).abs() < 1e-9);
+        assert!((point.jti().unwrap() - 100.0 * (1.0 - 10.0 / 70.0)).abs() < 1e-9);
+        let alike = vec![sample(0, 0, 1, MS), sample(0, 1, 1, MS)];
+        let alike = Point::of_fixed_work(2, vec![], alike, None, work);
+        assert_eq!((alike.jti(), alike.walls_s()), (Some(100.0), vec![0.001]));
+        // One of ten took a hundred times as long: no index below 0.
+        let one_late = |task| sample(0, task, 1, if task == 0 { 1000 * MS } else { MS });
+        let unlike = Point::of_fixed_work(10, vec![], (0..10).map(one_late).collect(), None, work);
+        assert_eq!(unlike.jti(), Some(0.0));
+        let nothing = Point::of_fixed_work(2, vec![], vec![], None, work);
+        assert_eq!((nothing.jti(), nothing.ops_per_s), (None, 0.0));
+    }
 
     #[test]
     fn figures_of_a_small_point_worked_out_by_hand() {

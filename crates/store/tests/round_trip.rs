@@ -6,9 +6,9 @@ use common::{assert_sound, imported, name, place, raw, run, which};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use results::{
-    Cpu, CpuSamples, Curve, Host, Import, KernelWait, Kind, LineUse, LockUse, Metric, Mount, Plan,
-    Point, Quota, RcuBacklog, Refused, Run, Sample, SampledFunction, SampledStack, Scheduling,
-    TimeShares, Topology, Traced, TracerCost, WaitStack, Warning,
+    Cpu, CpuSamples, Curve, FixedWork, Host, Import, KernelWait, Kind, Latency, LineUse, LockUse,
+    Metric, Mount, Plan, Point, Quota, RcuBacklog, Refused, Run, Sample, SampledFunction,
+    SampledStack, Scheduling, TimeShares, Topology, Traced, TracerCost, WaitStack, Warning,
 };
 use std::cell::RefCell;
 use store::{Error, Store};
@@ -249,6 +249,23 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn any_latency()(n in prop::array::uniform8(any::<u64>()), mean_ns in figure()) -> Latency {
+        let [count, max_ns, p50_ns, p90_ns, p99_ns, p999_ns, over_2s, over_10s] = n;
+        Latency { count, mean_ns, max_ns, p50_ns, p90_ns, p99_ns, p999_ns, over_2s, over_10s }
+    }
+}
+
+prop_compose! {
+    fn any_fixed()(
+        (block_bytes, file_bytes) in any::<(u64, u64)>(),
+        per_op in figure(),
+        latency in prop::option::of(any_latency()),
+    ) -> FixedWork {
+        FixedWork { per_op, block_bytes, file_bytes, latency }
+    }
+}
+
+prop_compose! {
     fn any_point()(
         (tasks, cpus) in (any::<u32>(), prop::collection::vec(any::<u32>(), 0..4)),
         figures in prop::array::uniform7(figure()),
@@ -258,12 +275,13 @@ prop_compose! {
         lines in prop::collection::vec(any_line(), 0..3),
         traced in prop::option::of(any_traced().boxed()),
         (shares, rcu) in (prop::option::of(any_shares()), prop::option::of(any_backlog())),
+        fixed in prop::option::of(any_fixed()),
         samples in prop::collection::vec(any_sample(), 0..6),
     ) -> Point {
         let [ops_per_s, usecs_per_op, usecs_per_op_task, real_s, user_s, sys_s, fairness] = figures;
         Point {
             tasks, cpus, ops_per_s, ci95, usecs_per_op, usecs_per_op_task, real_s, user_s, sys_s,
-            speedup, efficiency, fairness, locks, traced, lines, shares, rcu, samples,
+            speedup, efficiency, fairness, locks, traced, lines, shares, rcu, fixed, samples,
         }
     }
 }

@@ -38,7 +38,8 @@ calls! {
     Fallocate = "fallocate", Statx = "statx", Fcntl = "fcntl", Chmod = "chmod", Utimensat = "utimensat",
     Getdents = "getdents64", Openat2 = "openat2", Linkat = "linkat", Poll = "poll", Eventfd = "eventfd", Pipe = "pipe",
     Mmap = "mmap", Munmap = "munmap", Fsync = "fsync", Fdatasync = "fdatasync", CloseRange = "close_range",
-    Inotify = "inotify_add_watch", Unshare = "unshare",
+    Inotify = "inotify_add_watch", Unshare = "unshare", Mknod = "mknod", Socket = "socket", Send = "sendto", Recv = "recvfrom",
+    Kill = "kill", Execve = "execve", Wait = "wait4", Brk = "brk",
 }
 
 /// Why a call did not do what the workload counts on.

@@ -70,6 +70,13 @@ pub trait FileSystem: Mounts + OsCalls {
     /// utimensat(2): both times become now.
     fn touch(&self, path: &CStr) -> Result<(), Failure>;
 
+    /// Whether there is no kernel behind it but a model of one: it has files, and no devices, processes or sockets.
+    fn is_model(&self) -> bool {
+        false
+    }
+    /// On a model: so many nanoseconds of work that has nothing to do with files.
+    fn work(&self, _ns: u32) {}
+
     /// The task begins to work: called before a slice's loop, outside of what is measured.
     fn enter(&self) {}
     /// The task ends to work: called after a slice's loop.

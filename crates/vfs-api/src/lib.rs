@@ -10,6 +10,7 @@ mod file_system;
 mod info;
 mod os_calls;
 mod params;
+mod phased;
 mod workload;
 
 pub use call::{Call, Cause, Failure, expect, expect_errno, expect_len};
@@ -17,7 +18,8 @@ pub use errno::errno_name;
 pub use file_system::{Fd, FileSystem, Mounts, Stat};
 pub use info::{Calls, Capability, Demand, Info, Shared, Suite, TaskMode};
 pub use os_calls::{OsCalls, PAGE, PollSet, Sharing};
-pub use params::{Param, Params, Selected, Values};
+pub use params::{Bytes, Param, Params, Selected, Values};
+pub use phased::{Meter, Phase, Phased, Rate};
 pub use rustix::fs::{Mode, OFlags};
 pub use rustix::io::Errno;
 pub use workload::{Place, Workload};

@@ -26,6 +26,15 @@ pub enum Values {
         /// Where nothing is said.
         default: u64,
     },
+    /// A number of bytes, written with K, M or G behind it if they are many (1024 each).
+    Bytes {
+        /// The least.
+        min: u64,
+        /// The most.
+        max: u64,
+        /// Where nothing is said.
+        default: u64,
+    },
     /// One of these words; the first where nothing is said.
     Word(&'static [&'static str]),
 }
@@ -41,6 +50,16 @@ impl Param {
         Param { name, what, values: Values::Number { min, max, default } }
     }
 
+    /// Bytes from `min` to `max`.
+    pub const fn bytes(
+        name: &'static str,
+        what: &'static str,
+        (min, max): (u64, u64),
+        default: u64,
+    ) -> Param {
+        Param { name, what, values: Values::Bytes { min, max, default } }
+    }
+
     /// One of some words, the default first.
     pub const fn word(
         name: &'static str,
@@ -52,7 +71,7 @@ impl Param {
 
     fn default(&self) -> u64 {
         match self.values {
-            Values::Number { default, .. } => default,
+            Values::Number { default, .. } | Values::Bytes { default, .. } => default,
             Values::Word(_) => 0,
         }
     }
@@ -64,6 +83,11 @@ impl Param {
                 let number = text.parse().ok().filter(|number| (min..=max).contains(number));
                 number.ok_or_else(|| wrong(format!("a whole number from {min} to {max}")))
             }
+            Values::Bytes { min, max, .. } => {
+                let bytes = parse_bytes(text).filter(|bytes| (min..=max).contains(bytes));
+                let range = || format!("from {} to {} bytes", Bytes(min), Bytes(max));
+                bytes.ok_or_else(|| wrong(range()))
+            }
             Values::Word(words) => {
                 let at = words.iter().position(|word| *word == text);
                 at.map(|at| at as u64).ok_or_else(|| wrong(format!("one of {}", words.join(", "))))
@@ -74,6 +98,7 @@ impl Param {
     fn show(&self, value: u64) -> String {
         match self.values {
             Values::Number { .. } => value.to_string(),
+            Values::Bytes { .. } => Bytes(value).to_string(),
             Values::Word(words) => words[value as usize].to_owned(),
         }
     }
@@ -86,9 +111,42 @@ impl fmt::Display for Param {
             Values::Number { min, max, default } => {
                 write!(f, "{}={min}..{max} ({default})", self.name)
             }
+            Values::Bytes { min, max, default } => {
+                write!(f, "{}={}..{} ({})", self.name, Bytes(min), Bytes(max), Bytes(default))
+            }
             Values::Word(words) => write!(f, "{}={} ({})", self.name, words.join("|"), words[0]),
         }
     }
+}
+
+/// Units of [`Values::Bytes`], the largest first.
+const UNITS: [(char, u64); 3] = [('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
+
+/// Bytes as they are read: `100M`, `4096`.
+pub struct Bytes(
+    /// How many.
+    pub u64,
+);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = |(_, unit): &&(char, u64)| self.0 >= *unit && self.0.is_multiple_of(*unit);
+        match UNITS.iter().find(whole) {
+            Some((letter, unit)) => write!(f, "{}{letter}", self.0 / unit),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+fn parse_bytes(text: &str) -> Option<u64> {
+    let unit = UNITS
+        .iter()
+        .find(|(letter, _)| text.ends_with(*letter) || text.ends_with(letter.to_ascii_lowercase()));
+    let (number, unit) = match unit {
+        Some((_, unit)) => (&text[..text.len() - 1], *unit),
+        None => (text, 1),
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 /// A value for each parameter of a workload.
@@ -137,6 +195,22 @@ impl Params {
     /// The value of a number.
     pub fn number(&self, param: &Param) -> u64 {
         self.value(param)
+    }
+
+    /// The place of a word among those that there are.
+    pub fn word(&self, param: &Param) -> usize {
+        self.value(param) as usize
+    }
+
+    /// The same with another value, which must be one of the parameter's.
+    ///
+    /// # Errors
+    /// It is not; in words.
+    pub fn with(mut self, param: &Param, text: &str) -> Result<Params, String> {
+        let value = param.parse(text)?;
+        let at = self.declared.iter().position(|declared| declared.name == param.name);
+        self.values[at.expect("a workload sets the parameters that it declares")] = value;
+        Ok(self)
     }
 
     /// Whether a word is this one.
@@ -215,6 +289,29 @@ mod tests {
     const DEPTH: Param = Param::number("depth", "directories", (1, 32), 8);
     const DIRS: Param = Param::word("dirs", "whose", &["shared", "own"]);
     const DECLARED: &[Param] = &[DEPTH, DIRS];
+    const SIZE: Param = Param::bytes("size", "of a file", (1, 1 << 40), 100 << 20);
+
+    #[test]
+    fn bytes_are_read_with_and_without_their_unit() {
+        let table = [
+            ("4096", 4096, "size=4K"),
+            ("1000", 1000, "size=1000"),
+            ("100m", 100 << 20, ""),
+            ("2G", 2 << 30, "size=2G"),
+            ("1025K", 1025 << 10, "size=1025K"),
+        ];
+        for (text, bytes, shown) in table {
+            let params = Params::parse(&[SIZE], &format!("size={text}")).unwrap();
+            assert_eq!(params.number(&SIZE), bytes, "{text}");
+            assert_eq!(params.to_string(), shown, "{text}");
+            let with = Params::new(&[SIZE]).with(&SIZE, text).unwrap();
+            assert_eq!(with, params);
+        }
+        for wrong in ["", "K", "0", "-1", "1T", "1.5M", "1MM", "99999999999G", "2048G", "ä"] {
+            let error = Params::parse(&[SIZE], &format!("size={wrong}")).unwrap_err();
+            assert!(error.contains("from 1 to 1024G bytes"), "{wrong}: {error}");
+        }
+    }
 
     #[test]
     fn values_are_read_typed_and_written_back_without_the_defaults() {

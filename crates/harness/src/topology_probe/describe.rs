@@ -2,7 +2,7 @@
 
 use super::{Group, Probe, place};
 use crate::error::Error;
-use machine::sim::{Level, Machine, Value};
+use machine::sim::{Level, Machine, Node, Value};
 
 /// Of this machine come the parameters of the model that no program can measure.
 const CALIBRATED: &str = "spr-20-2024";
@@ -42,8 +42,13 @@ pub fn machine(probe: &Probe, name: &str, host: &str, date: &str) -> Result<Mach
     let machine = Machine {
         name: name.into(),
         summary: format!("{host} as measured on {date}: {of}"),
-        levels: sizes.into_iter().map(level).collect(),
+        levels: sizes.iter().copied().map(level).collect(),
         bus: None,
+        // Nodes within a socket are the ones with memory of their own.
+        node: sizes.iter().any(|(apart, _)| *apart == place::Apart::Node).then(|| Node {
+            level: place::Apart::Node.level().into(),
+            source: format!("NUMA nodes of {host} as its kernel has them"),
+        }),
         mhz: measured(alone.mhz, "a chain of exclusive-ors and rotations, a cycle each"),
         hit_ns: measured(alone.hit_ns, "a chain of loads in the first-level cache"),
         rmw_ns: measured(alone.rmw_ns, "fetch_add on a line of its own"),

@@ -7,8 +7,10 @@
 //! Left out: the second of the three times that a create takes dcache_lock (d_instantiate, for a list of an inode's names), and
 //! that d_count was on the first line in 2.6.31: here it is where 2.6.38 has it.
 //!
+//! A walk that needs the root keeps it, with a reference to it and to its mount (nd->root, new in 2.6.31; before: `dcache_lock_fs_root`).
+//!
 //! Shared: d_lock and d_count of each component, twice; those of the root twice more if the path begins there; fs->lock, twice;
-//! dcache_lock at each `..` and each last put; the mount's count at the start and at each crossing.
+//! dcache_lock at each `..` and each last put; the mount's count at the start (twice, if that is the root) and at each crossing.
 //!
 //! Ordering: d_count goes up under d_lock or by who holds a reference (Relaxed); it goes down with Release, and to 0 with AcqRel
 //! under dcache_lock, so that what was done with the other references is before the dentry's end. Whether it ends is decided
@@ -44,16 +46,16 @@ impl DcacheLock {
 
     /// A cache for a kernel like `env`.
     pub fn make<P: Platform>(env: &Env) -> Box<dyn PathWalk<P>> {
-        Box::new(Tree::new(env, GlobalLock::<P, { seeded::NONE }>::new(env)))
+        Box::new(Tree::new(env, GlobalLock::<P, true, { seeded::NONE }>::new(env)))
     }
 }
 
-/// dcache_lock, alone on its line.
-pub(super) struct GlobalLock<P: Platform, const SEEDED: u8> {
+/// dcache_lock, alone on its line; with nd->root or without.
+pub(super) struct GlobalLock<P: Platform, const ND_ROOT: bool, const SEEDED: u8> {
     dcache_lock: POwned<P, Spin<P>>,
 }
 
-impl<P: Platform, const SEEDED: u8> GlobalLock<P, SEEDED> {
+impl<P: Platform, const ND_ROOT: bool, const SEEDED: u8> GlobalLock<P, ND_ROOT, SEEDED> {
     pub(super) fn new(env: &Env) -> Self {
         GlobalLock { dcache_lock: POwned::new(Spin::new(env.spin, "dcache_lock")) }
     }
@@ -72,7 +74,10 @@ impl<P: Platform, const SEEDED: u8> GlobalLock<P, SEEDED> {
     }
 }
 
-impl<P: Platform, const SEEDED: u8> Discipline<P> for GlobalLock<P, SEEDED> {
+impl<P: Platform, const ND_ROOT: bool, const SEEDED: u8> Discipline<P>
+    for GlobalLock<P, ND_ROOT, SEEDED>
+{
+    const ND_ROOT: bool = ND_ROOT;
     const CHAIN_LOCKS: bool = false;
     const ANNOUNCES: bool = false;
 

@@ -122,6 +122,7 @@ pub trait PathWalk<P: Platform>: Send + Sync {
 
 designs! {
     PathWalk;
+    dcache_lock_fs_root::DcacheLockFsRoot,
     dcache_lock::DcacheLock,
     dentry_locks::DentryLocks,
     rcu_walk::RcuWalk,

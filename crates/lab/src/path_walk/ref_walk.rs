@@ -1,4 +1,4 @@
-//! The walk with references: each component gets one before the one before it is let go (link_path_walk, 2.6.31).
+//! The walk with references: each component gets one before the one before it is let go (link_path_walk, up to 2.6.37).
 
 use super::Path;
 use super::components::{self, Component};
@@ -9,12 +9,12 @@ use crate::object::{Kind, Mount, Raw};
 use machine::{Cx, Platform};
 use vfs_api::Errno;
 
-/// A walk on its way. Holds a reference to the mount and the dentry of `at`, and to those of `root`, once it is known.
+/// A walk on its way. Holds a reference to the mount and the dentry of `at`, and to those of `root`, if it has one.
 pub(super) struct RefWalk<'a, P: Platform, D: Discipline<P>> {
     tree: &'a Tree<P, D>,
     trip: &'a Trip<'a, P>,
     at: Path<P>,
-    /// nd->root: looked up when it is needed.
+    /// nd->root, where there is one: looked up when it is needed.
     root: Option<Path<P>>,
 }
 
@@ -28,8 +28,10 @@ impl<'a, P: Platform, D: Discipline<P>> RefWalk<'a, P, D> {
         let start = |from| tree.discipline.start(trip.fs, from, |path| get_path(tree, cx, path));
         let (at, root) = if components::is_absolute(trip.path) {
             let root = start(Start::Root);
-            get_path(tree, cx, root);
-            (root, Some(root))
+            if D::ND_ROOT {
+                get_path(tree, cx, root);
+            }
+            (root, D::ND_ROOT.then_some(root))
         } else {
             (start(Start::Cwd), None)
         };
@@ -74,15 +76,25 @@ impl<'a, P: Platform, D: Discipline<P>> RefWalk<'a, P, D> {
         Ok(())
     }
 
+    /// Whether the walk is where nothing is above for this process.
+    fn is_at_root(&mut self) -> bool {
+        let Trip { cx, fs, .. } = *self.trip;
+        let tree = self.tree;
+        let root = |get: &dyn Fn(Path<P>)| tree.discipline.start(fs, Start::Root, get);
+        if D::ND_ROOT {
+            self.at == *self.root.get_or_insert_with(|| root(&|path| get_path(tree, cx, path)))
+        } else {
+            // Without a reference: only compared, with a place that has one.
+            self.at == root(&|_| ())
+        }
+    }
+
     /// follow_dotdot
     fn up(&mut self) {
-        let Trip { cx, fs, mounts, .. } = *self.trip;
+        let Trip { cx, mounts, .. } = *self.trip;
         let tree = self.tree;
-        let root = *self.root.get_or_insert_with(|| {
-            tree.discipline.start(fs, Start::Root, |path| get_path(tree, cx, path))
-        });
         loop {
-            if self.at == root {
+            if self.is_at_root() {
                 break;
             }
             // SAFETY: a reference is held to both.

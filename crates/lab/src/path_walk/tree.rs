@@ -18,6 +18,9 @@ pub(super) trait Discipline<P: Platform>: Send + Sync + Sized {
     const CHAIN_LOCKS: bool;
     /// Whether changes are announced by d_seq.
     const ANNOUNCES: bool;
+    /// Whether a walk that needs the root keeps it, with references of its own (nd->root, 2a737871108d, 2.6.31). Before, fs->lock was
+    /// taken to look at it.
+    const ND_ROOT: bool = true;
     /// Whether a dead dentry is kept for a grace period. Only a seeded bug says no.
     const GRACE: bool = true;
 

@@ -4,6 +4,13 @@
 //! distance to it, and blocks the home for a share of that; a read of a line that is shared already blocks it shortly. A write
 //! invalidates all copies: it takes the distance to the farthest, and a little for each. A CPU that has got a line to write
 //! keeps it for a moment, whoever asks, so that a try that failed can be repeated on it.
+//!
+//! The home is in the node of the CPU that touched the line first in the run: memory comes from the node that asks for it (first
+//! touch, and slab caches per node), and what a run uses was not there before it. A request from one node to another goes by way
+//! of the home. What is published as the distance of two nodes was measured on lines whose home is one of the two, so that is what
+//! those cost; with the home in a third node a request takes the mean of that and of the way round: one and a half times with
+//! three nodes as far from each other. Of copies in several nodes, the two at the ends of the places are looked at: if one of
+//! those is the home and the other one's node writes, a copy in between does not count as a third. In a node there is no detour.
 
 use super::lines::{Lines, NOBODY};
 use super::spec::Machine;
@@ -40,6 +47,8 @@ pub(super) struct Costs {
     bus: u64,
     /// By number of bits in which two places differ.
     distance: [u64; 17],
+    /// The bits of a place that say which node it is in.
+    node: u16,
     /// Place of each CPU: its groups as bit fields.
     pub(super) place: Vec<u16>,
     /// Bus of each CPU, if the machine has such.
@@ -90,6 +99,7 @@ impl Costs {
             home_share: (machine.home_share.value * 1024.0).round() as u64,
             bus: machine.bus.as_ref().map_or(0, |bus| ticks(bus.busy_ns)),
             distance: layout.distance_ns.map(ticks),
+            node: layout.node,
             place: layout.place,
             bus_of,
             smt,
@@ -100,6 +110,18 @@ impl Costs {
     #[inline(always)]
     fn between(&self, a: u16, b: u16) -> u64 {
         self.distance[16 - (a ^ b).leading_zeros() as usize]
+    }
+
+    /// From `a` to `b` with the home of the line at `home`.
+    #[inline(always)]
+    fn by_way_of(&self, home: u16, a: u16, b: u16) -> u64 {
+        let direct = self.between(a, b);
+        let of_one = |a: u16, b: u16| (a ^ b) & self.node == 0;
+        if of_one(a, b) || of_one(a, home) || of_one(home, b) {
+            return direct;
+        }
+        let round = self.between(a, home) + self.between(home, b);
+        (direct + round.max(direct)) / 2
     }
 }
 
@@ -151,7 +173,7 @@ impl Coherence {
         let tail = costs.place[usize::from(line.tail)];
         let (latency, occupancy, not_before);
         if kind == Kind::Read {
-            latency = costs.between(me, tail);
+            latency = costs.by_way_of(line.home, me, tail);
             not_before = line.written + costs.hold;
             if line.tail_shared {
                 occupancy = costs.read_occupancy;
@@ -166,12 +188,13 @@ impl Coherence {
                 line.readers = 2;
             }
         } else if line.tail_shared {
-            let far = costs.between(me, line.least).max(costs.between(me, line.greatest));
+            let to = |copy| costs.by_way_of(line.home, me, copy);
+            let far = to(line.least).max(to(line.greatest));
             latency = far + costs.invalidation * u64::from(line.readers - 1);
             occupancy = (latency * costs.home_share) >> 10;
             not_before = (line.written + costs.hold).max(line.read);
         } else {
-            latency = costs.between(me, tail);
+            latency = costs.by_way_of(line.home, me, tail);
             occupancy = (latency * costs.home_share) >> 10;
             not_before = (line.written + costs.hold).max(line.read);
         }
@@ -221,5 +244,76 @@ impl Coherence {
         line.owner = cpu;
         line.hold = now + self.costs.hold;
         line.parked != NOBODY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn costs(machine: &str) -> Costs {
+        Costs::new(&Machine::named(machine).expect("built in"))
+    }
+
+    /// Every three places of a machine: home, from, to.
+    fn triples(costs: &Costs) -> impl Iterator<Item = [u16; 3]> {
+        let places = &costs.place;
+        places.iter().flat_map(move |home| {
+            places.iter().flat_map(move |a| places.iter().map(move |b| [*home, *a, *b]))
+        })
+    }
+
+    #[test]
+    fn with_one_or_two_nodes_every_transfer_costs_its_distance() {
+        for machine in ["spr-20-2024", "thunderx2-28-2019", "piii-4-2004", "xeon-16-2014"] {
+            let costs = costs(machine);
+            for [home, a, b] in triples(&costs) {
+                assert_eq!(costs.by_way_of(home, a, b), costs.between(a, b), "{machine}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_third_node_costs_half_of_the_way_round() {
+        // 8 nodes of 4 CPUs, 300 ns within and 600 ns across: all equally far.
+        let equal = costs("numa-32-2007");
+        for [home, a, b] in triples(&equal) {
+            let expected = match [home, a, b].map(|place| place >> 2) {
+                _ if a == b => 0,
+                [_, a, b] if a == b => 300,
+                [home, a, b] if home == a || home == b => 600,
+                _ => 900,
+            };
+            assert_eq!(equal.by_way_of(home, a, b), expected * NS, "{home} {a} {b}");
+        }
+        // 8 sockets of one CPU, 150, 175 and 200 ns apart.
+        let hops = costs("8-socket-2007");
+        let by = |home, a, b| hops.by_way_of(home, a, b) as f64 / NS as f64;
+        assert_eq!([by(0, 0, 4), by(4, 0, 4), by(0, 0, 1)], [200.0, 200.0, 150.0]);
+        assert_eq!(by(1, 0, 4), (200.0 + 150.0 + 200.0) / 2.0);
+        assert_eq!(by(4, 0, 1), (150.0 + 200.0 + 200.0) / 2.0);
+        assert_eq!(by(2, 0, 1), (150.0 + 175.0 + 175.0) / 2.0);
+    }
+
+    #[test]
+    fn the_home_is_where_a_line_was_touched_first_and_stays_there() {
+        let machine = Machine::named("numa-32-2007").expect("built in");
+        let mut memory = Coherence::new(&machine);
+        let (first, second, third) = (0, 4, 8);
+        let line = memory.lines.touch(4096, first, memory.costs.place[usize::from(first)]);
+        let mut now = 0;
+        let mut takes = |cpu, kind| {
+            now += 100_000 * NS;
+            let done = memory.reserve(line, cpu, kind, now);
+            memory.complete(line, cpu, kind, done);
+            (done - now) / NS
+        };
+        assert_eq!(takes(second, Kind::Write), 600, "from the home");
+        assert_eq!(takes(third, Kind::Write), 900, "neither has the home");
+        assert_eq!(takes(third + 1, Kind::Write), 300, "within a node");
+        assert_eq!(takes(first, Kind::Write), 600, "to the home");
+        assert_eq!(takes(second, Kind::Read), 600, "a copy of the home's");
+        assert_eq!(takes(third, Kind::Write), 902, "two copies, one of them not at the home");
+        assert_eq!(takes(second, Kind::Read), 900);
     }
 }

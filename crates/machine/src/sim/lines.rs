@@ -33,6 +33,8 @@ pub(super) struct Line {
     pub(super) greatest: u16,
     /// First CPU parked on it.
     pub(super) parked: u16,
+    /// Place of the CPU that touched it first: its node is the line's home.
+    pub(super) home: u16,
     /// Effective view: sharers, if they are few.
     pub(super) few: [u16; FEW],
     /// Place of its bit set + 1; 0: none yet.
@@ -53,6 +55,9 @@ pub(super) struct LineCount {
     /// Line address.
     pub(super) address: u64,
 }
+
+// A line of the model is a line of the host: thousands of CPUs have millions of them.
+const _: () = assert!(size_of::<Line>() == 64);
 
 /// From addresses to lines.
 pub(super) struct Lines {
@@ -135,14 +140,14 @@ impl Lines {
         if at < self.arena_lines { 0 } else { self.outside.slots[self.outside.place(address)].1 }
     }
 
-    /// A line touched for the first time, by `cpu`.
+    /// A line touched for the first time, by `cpu`, which is at `place`.
     #[cold]
-    pub(super) fn touch(&mut self, address: usize, cpu: u16) -> usize {
+    pub(super) fn touch(&mut self, address: usize, cpu: u16, place: u16) -> usize {
         // The simulator's own memory is no simulated object.
-        arena::with_arena(false, || self.add(address, cpu))
+        arena::with_arena(false, || self.add(address, cpu, place))
     }
 
-    fn add(&mut self, address: usize, cpu: u16) -> usize {
+    fn add(&mut self, address: usize, cpu: u16, place: u16) -> usize {
         let address = address as u64 >> LINE_BITS;
         let line = self.all.len() as u32 + 1;
         let at = address.wrapping_sub(self.base);
@@ -167,6 +172,7 @@ impl Lines {
             least: 0,
             greatest: 0,
             parked: NOBODY,
+            home: place,
             few: [NOBODY; FEW],
             set: 0,
             sharers: 0,

@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 const HEAD: &str = "\
 # Times are nanoseconds. A level's transfer_ns is a line from one CPU to another that differs in this level and in no outer one.
+# Nodes are what the outermost level called node or socket tells apart, or what [node] says. A line's home is the node that touches
+# it first; a transfer between two nodes takes longer if its home is a third one.
 ";
 
 impl Machine {
@@ -28,6 +30,10 @@ impl Machine {
                 "\n[bus]\nlevel = {level}\nbusy_ns = {}\nsource = {source}",
                 bus.busy_ns
             );
+        }
+        if let Some(node) = &self.node {
+            let (level, source) = (quoted(&node.level), quoted(&node.source));
+            let _ = writeln!(text, "\n[node]\nlevel = {level}\nsource = {source}");
         }
         for level in &self.levels {
             let (name, source) = (quoted(&level.name), quoted(&level.source));

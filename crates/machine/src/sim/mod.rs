@@ -35,7 +35,7 @@ mod words;
 pub use arena::{Allocator, in_arena};
 pub use outcome::{Blocked, LineUse, Outcome, SimError, TaskUse};
 pub use run::{Handle, Limit, Options, TaskFn, VirtualNs, run, run_with};
-pub use spec::{Bus, Error, Level, MACHINES, Machine, Value};
+pub use spec::{Bus, Error, Level, MACHINES, Machine, Node, Value};
 pub use tag::{SimSpin, SimTag};
 pub use words::{SimCell, SimPtr, SimU32, SimU64};
 

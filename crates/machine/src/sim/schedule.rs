@@ -114,7 +114,8 @@ impl Engine {
                 let memory = self.memory.costs.memory;
                 self.clock += memory;
                 self.task().lines += memory;
-                self.memory.lines.touch(address, self.cpu)
+                let place = self.memory.costs.place[usize::from(self.cpu)];
+                self.memory.lines.touch(address, self.cpu, place)
             }
         }
     }

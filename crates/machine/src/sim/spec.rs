@@ -38,6 +38,16 @@ pub struct Bus {
     pub source: String,
 }
 
+/// What a NUMA node is.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// CPUs that differ in this level, or in an outer one, belong to different nodes.
+    pub level: String,
+    /// Where that comes from.
+    pub source: String,
+}
+
 /// A machine. See `machines/*.toml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +61,8 @@ pub struct Machine {
     pub levels: Vec<Level>,
     /// The front-side bus, if it has one.
     pub bus: Option<Bus>,
+    /// What a node is. If nothing is said: what the outermost level called `node` or `socket` tells apart; without one, the machine.
+    pub node: Option<Node>,
     /// Clock rate.
     pub mhz: Value,
     /// A load or store that hits.
@@ -140,6 +152,8 @@ pub(super) struct Layout {
     pub(super) bits: u32,
     /// By the number of the highest bit, from 1, in which two places differ.
     pub(super) distance_ns: [f64; 17],
+    /// The bits of a place that say which node it is in.
+    pub(super) node: u16,
 }
 
 fn bits(size: usize) -> u32 {
@@ -253,6 +267,14 @@ impl Machine {
                 return wrong("bus.busy_ns", "a number from 0 to 1e9", bus.busy_ns.to_string());
             }
         }
+        if let Some(node) = &self.node {
+            if !self.levels.iter().any(|level| level.name == node.level) {
+                return wrong("node.level", "the name of a level", format!("`{}`", node.level));
+            }
+            if node.source.trim().is_empty() {
+                return wrong("node.source", "a source", "an empty one".to_owned());
+            }
+        }
         if self.smt_slowdown.is_some() && !self.has_smt() {
             let found = format!("`{}`", self.levels[0].name);
             return wrong("level.name", "`smt` as the first level, for smt_slowdown", found);
@@ -262,6 +284,21 @@ impl Machine {
 
     fn has_smt(&self) -> bool {
         self.levels[0].name == "smt"
+    }
+
+    /// Number of the level that tells nodes apart; none if all CPUs are of one.
+    fn node_level(&self) -> Option<usize> {
+        let is_node = |level: &Level| match &self.node {
+            Some(node) => level.name == node.level,
+            None => ["node", "socket"].contains(&level.name.as_str()),
+        };
+        self.levels.iter().rposition(is_node)
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        let inner = self.node_level().unwrap_or(self.levels.len());
+        self.levels[inner..].iter().map(|level| level.size).product()
     }
 
     /// Bits of a place that tell CPUs of one group of that level apart.
@@ -299,6 +336,14 @@ impl Machine {
             }
             place as u16
         };
-        Layout { place: (0..self.cpus()).map(place).collect(), bits: all_bits, distance_ns }
+        let inner = self.node_level().unwrap_or(self.levels.len());
+        let in_node: u32 = self.levels[..inner].iter().map(|level| bits(level.size)).sum();
+        Layout {
+            place: (0..self.cpus()).map(place).collect(),
+            bits: all_bits,
+            distance_ns,
+            // A place has up to 16 bits.
+            node: (u32::from(u16::MAX) << in_node) as u16,
+        }
     }
 }

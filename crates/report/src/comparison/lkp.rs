@@ -4,7 +4,6 @@
 use super::{ComparisonFormat, sentence, table};
 use crate::{Medium, Style, mail};
 use results::{ComparedCurve, Comparison, Point};
-use std::collections::BTreeMap;
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
     name: "lkp",
@@ -103,12 +102,9 @@ fn deviation(point: Option<&Point>) -> String {
 }
 
 fn relative_deviation(point: &Point) -> Option<f64> {
-    let mut rounds: BTreeMap<u32, f64> = BTreeMap::new();
-    for sample in &point.samples {
-        *rounds.entry(sample.round).or_default() += sample.rate();
-    }
+    let rounds = point.round_rates();
     let n = rounds.len() as f64;
-    let mean = rounds.values().sum::<f64>() / n;
-    let variance = rounds.values().map(|rate| (rate - mean).powi(2)).sum::<f64>() / n;
+    let mean = rounds.iter().sum::<f64>() / n;
+    let variance = rounds.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / n;
     (rounds.len() > 1 && mean > 0.0).then(|| variance.sqrt() / mean * 100.0)
 }

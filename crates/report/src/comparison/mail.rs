@@ -1,6 +1,6 @@
 //! For a patch's cover letter: 72 columns of plain ASCII, with the conditions that it was measured under.
 
-use super::{ComparisonFormat, sentence, table, text};
+use super::{ComparisonFormat, labels, sentence, table, text};
 use crate::layout::text as lay_out;
 use crate::{Medium, Style, conditions, locks, mail, plot};
 use results::Comparison;
@@ -26,7 +26,7 @@ fn render(comparison: &Comparison, _: &Style) -> String {
             mail::name(&curve.workload),
             mail::name(&curve.mode)
         )));
-        let [before, after] = &comparison.labels;
+        let [before, after] = labels(comparison, curve);
         paragraphs.push(format!(
             "{}\n{}",
             mail::wrap(&format!("before: {}", mail::name(before))),

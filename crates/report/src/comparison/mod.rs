@@ -6,7 +6,7 @@ mod table;
 pub(crate) mod tests;
 
 use crate::{Medium, Style};
-use results::Comparison;
+use results::{ComparedCurve, Comparison};
 
 pub(crate) use sentence::pairing;
 pub use sentence::verdict;
@@ -31,6 +31,19 @@ impl ComparisonFormat {
     pub fn by_name(name: &str) -> Option<&'static ComparisonFormat> {
         COMPARISON_FORMATS.iter().find(|format| format.name == name)
     }
+}
+
+/// Whether another curve has the same workload and mode: of one target on each side there are several then (a guest under two CPU
+/// models), and only the targets tell them apart.
+fn has_twin(comparison: &Comparison, curve: &ComparedCurve) -> bool {
+    let alike =
+        |other: &&ComparedCurve| (&other.workload, &other.mode) == (&curve.workload, &curve.mode);
+    comparison.curves.iter().filter(alike).count() > 1
+}
+
+/// What the sides of a curve are called.
+fn labels<'a>(comparison: &'a Comparison, curve: &'a ComparedCurve) -> &'a [String; 2] {
+    if has_twin(comparison, curve) { &curve.targets } else { &comparison.labels }
 }
 
 macro_rules! formats {

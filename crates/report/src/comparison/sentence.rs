@@ -1,5 +1,6 @@
 //! The verdict of a comparison in words: the first line of it, and often the only one that is read.
 
+use super::has_twin;
 use results::{ComparedCurve, ComparedPoint, Comparison, Pairing, ShapeChange, Verdict};
 
 /// So many points with a change are named one by one; more are put together.
@@ -11,7 +12,11 @@ pub fn verdict(comparison: &Comparison, name: impl Fn(&str) -> String) -> Vec<St
     let modes = comparison.curves.windows(2).any(|pair| pair[0].mode != pair[1].mode);
     let of = |curve: &ComparedCurve| {
         let mode = if modes { format!(" ({} mode)", name(&curve.mode)) } else { String::new() };
-        format!("{}{mode} {}", name(&curve.workload), of_curve(curve))
+        let on = match has_twin(comparison, curve) {
+            true => format!(" (after: {})", name(&curve.targets[1])),
+            false => String::new(),
+        };
+        format!("{}{mode}{on} {}", name(&curve.workload), of_curve(curve))
     };
     match comparison.curves.is_empty() {
         true => vec!["the two sides have no curve in common: nothing can be compared".to_owned()],
@@ -127,6 +132,15 @@ pub(super) fn percent(share: f64, half: f64) -> String {
         text.trim_start_matches('-').to_owned()
     } else {
         text
+    }
+}
+
+/// As [`word`], for people: what counts something else than work is not faster, but less.
+pub(super) fn word_in(curve: &ComparedCurve, verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster if curve.metric.lower_is_better => "less",
+        Verdict::Slower if curve.metric.lower_is_better => "more",
+        _ => word(verdict),
     }
 }
 

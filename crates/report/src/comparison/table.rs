@@ -1,6 +1,6 @@
 //! The table of a compared curve, for the formats that people read.
 
-use super::sentence::{percent, word};
+use super::sentence::{percent, word_in};
 use crate::number::round_to_interval;
 use crate::table::{NONE, Table, finite};
 use results::{ComparedCurve, ComparedPoint, Comparison, Point, Run};
@@ -49,7 +49,7 @@ fn row(comparison: &Comparison, curve: &ComparedCurve, point: &ComparedPoint) ->
         point
             .interval
             .map_or(NONE.to_owned(), |[low, high]| format!("{} to {}", signed(low), signed(high))),
-        word(&point.verdict).to_owned(),
+        word_in(curve, &point.verdict).to_owned(),
         point.rounds.to_string(),
     ]
 }

@@ -214,3 +214,20 @@ fn what_they_look_like() {
         assert!(text == expected, "{file} is no longer what comes out:\n{text}");
     }
 }
+
+#[test]
+fn curves_of_one_workload_are_told_apart_by_their_targets_and_counts_are_less_not_faster() {
+    let mut comparison = comparison();
+    comparison.curves[0].metric = Metric { unit: "instructions/op".into(), lower_is_better: true };
+    let mut twin = comparison.curves[0].clone();
+    twin.targets = ["guest:a,cpu=max".to_owned(), "guest:b,cpu=max".to_owned()];
+    comparison.curves.push(twin);
+    for format in [&super::text::FORMAT, &super::markdown::FORMAT, &super::mail::FORMAT] {
+        let style = Style { colour: false, unicode: true, width: 200, verbose: false };
+        let shown = (format.render)(&comparison, &style);
+        for part in ["cpu=max", "/mnt/b", "less"] {
+            assert!(shown.contains(part), "{}: {part} is missing in:\n{shown}", format.name);
+        }
+        assert!(!shown.contains("faster"), "{}:\n{shown}", format.name);
+    }
+}

@@ -1,6 +1,6 @@
 //! The default: the verdict first, then a table and a plot.
 
-use super::{ComparisonFormat, sentence, table};
+use super::{ComparisonFormat, labels, sentence, table};
 use crate::layout::{emphasis, text as lay_out};
 use crate::{Medium, Style, conditions, escape, locks, plot};
 use results::{ComparedCurve, Comparison, Curve};
@@ -64,7 +64,7 @@ pub(crate) fn differences(comparison: &Comparison) -> Vec<String> {
 }
 
 pub(crate) fn heading(comparison: &Comparison, curve: &ComparedCurve) -> String {
-    let [before, after] = &comparison.labels;
+    let [before, after] = labels(comparison, curve);
     format!(
         "{}, {} mode: {} (before) and {} (after)",
         escape::plain(&curve.workload),
@@ -96,7 +96,7 @@ pub(crate) fn both<'a>(
         let of_side = |c: &&Curve| {
             c.workload == curve.workload && c.mode == curve.mode && c.target == curve.targets[side]
         };
-        let label = format!("{word}: {}", comparison.labels[side]);
+        let label = format!("{word}: {}", labels(comparison, curve)[side]);
         both.extend(run.curves.iter().find(of_side).map(|found| (label, found)));
     }
     both

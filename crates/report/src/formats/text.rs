@@ -2,7 +2,9 @@
 
 use crate::layout::{emphasis, text as lay_out};
 use crate::table::Table;
-use crate::{Format, Medium, Style, conditions, curves, escape, lines, locks, plot, scheduling};
+use crate::{
+    Format, Medium, Style, conditions, curves, escape, fixed, lines, locks, plot, scheduling,
+};
 use results::Run;
 
 pub(super) const FORMAT: Format = Format {
@@ -26,6 +28,7 @@ fn render(run: &Run, style: &Style) -> String {
                 _ => lay_out(&Table::of_curve(curve, cpus), style),
             }
         ));
+        blocks.extend(fixed::latencies(curve, cpus).map(|table| lay_out(&table, style)));
         let seen = locks::tables(curve, cpus, style);
         blocks.extend(seen.iter().map(|table| lay_out(table, style)));
         blocks.extend(locks::stacks(curve, style));
@@ -39,6 +42,7 @@ fn render(run: &Run, style: &Style) -> String {
             blocks.push(lay_out(&scheduling::table(curve, cpus), style));
         }
     }
+    blocks.extend(fixed::tables(run));
     blocks.push(plot::plot(run, style).join("\n"));
     blocks.push(curves::sentences(run, name).join("\n"));
     if style.verbose {

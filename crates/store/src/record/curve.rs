@@ -94,6 +94,7 @@ fn insert_point(connection: &Connection, curve: i64, seq: i64, point: &Point) ->
         lines,
         shares,
         rcu,
+        fixed,
         samples,
     } = point;
     let rounds: BTreeSet<u32> = samples.iter().map(|sample| sample.round).collect();
@@ -127,6 +128,9 @@ fn insert_point(connection: &Connection, curve: i64, seq: i64, point: &Point) ->
     }
     if let Some(backlog) = rcu {
         usage::insert_backlog(connection, point, backlog)?;
+    }
+    if let Some(work) = fixed {
+        usage::insert_fixed(connection, point, work)?;
     }
     insert_samples(connection, point, samples)
 }
@@ -193,6 +197,7 @@ fn points(connection: &Connection, curve: i64) -> Result<Vec<Point>> {
             lines: usage::lines(connection, id)?,
             shares: usage::shares(connection, id)?,
             rcu: usage::backlog(connection, id)?,
+            fixed: usage::fixed(connection, id)?,
             samples: samples(connection, id)?,
         })
     })

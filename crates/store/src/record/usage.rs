@@ -1,7 +1,7 @@
-//! What a point's tasks waited for: locks, cache lines, shares of time, RCU.
+//! What a point's tasks waited for: locks, cache lines, shares of time, RCU; and how long operations of fixed work took.
 
 use crate::column::{Count, Figure, Table};
-use results::{LineUse, LockUse, RcuBacklog, TimeShares};
+use results::{FixedWork, Latency, LineUse, LockUse, RcuBacklog, TimeShares};
 use rusqlite::{Connection, Result, params};
 
 const LOCKS: Table = Table {
@@ -30,6 +30,21 @@ const TIME_SHARES: Table = Table {
 
 const RCU_BACKLOGS: Table =
     Table { name: "rcu_backlogs", key: &["point"], columns: &["waiting", "peak", "peak_bytes"] };
+
+const FIXED_WORK: Table = Table {
+    name: "fixed_work",
+    key: &["point"],
+    columns: &["per_op", "block_bytes", "file_bytes"],
+};
+
+const LATENCIES: Table = Table {
+    name: "latencies",
+    key: &["point"],
+    columns: &[
+        "count", "mean_ns", "max_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "over_2s",
+        "over_10s",
+    ],
+};
 
 /// Writes the locks of a point.
 pub(crate) fn insert_locks(connection: &Connection, point: i64, locks: &[LockUse]) -> Result<()> {
@@ -141,4 +156,55 @@ pub(crate) fn backlog(connection: &Connection, point: i64) -> Result<Option<RcuB
         })
     })?;
     Ok(backlogs.into_iter().next())
+}
+
+/// Writes what there is to know of a point's fixed work.
+pub(crate) fn insert_fixed(connection: &Connection, point: i64, work: &FixedWork) -> Result<()> {
+    let FixedWork { per_op, block_bytes, file_bytes, latency } = work;
+    let parameters =
+        params![point, Figure(*per_op, "per_op"), Count(*block_bytes), Count(*file_bytes)];
+    FIXED_WORK.insert(connection)?.execute(parameters)?;
+    let Some(latency) = latency else { return Ok(()) };
+    let Latency { count, mean_ns, max_ns, p50_ns, p90_ns, p99_ns, p999_ns, over_2s, over_10s } =
+        *latency;
+    let parameters = params![
+        point,
+        Count(count),
+        Figure(mean_ns, "mean_ns"),
+        Count(max_ns),
+        Count(p50_ns),
+        Count(p90_ns),
+        Count(p99_ns),
+        Count(p999_ns),
+        Count(over_2s),
+        Count(over_10s),
+    ];
+    LATENCIES.insert(connection)?.execute(parameters).map(drop)
+}
+
+/// What there is to know of a point's fixed work, if it was that.
+pub(crate) fn fixed(connection: &Connection, point: i64) -> Result<Option<FixedWork>> {
+    let latencies = LATENCIES.of_owner(connection, point, |fields| {
+        Ok(Latency {
+            count: fields.count()?,
+            mean_ns: fields.take()?,
+            max_ns: fields.count()?,
+            p50_ns: fields.count()?,
+            p90_ns: fields.count()?,
+            p99_ns: fields.count()?,
+            p999_ns: fields.count()?,
+            over_2s: fields.count()?,
+            over_10s: fields.count()?,
+        })
+    })?;
+    let latency = latencies.into_iter().next();
+    let work = FIXED_WORK.of_owner(connection, point, |fields| {
+        Ok(FixedWork {
+            per_op: fields.take()?,
+            block_bytes: fields.count()?,
+            file_bytes: fields.count()?,
+            latency,
+        })
+    })?;
+    Ok(work.into_iter().next())
 }

@@ -248,6 +248,26 @@ CREATE TABLE rcu_backlogs (
     peak_bytes ANY NOT NULL
 ) STRICT;
 
+CREATE TABLE fixed_work (
+    point INTEGER PRIMARY KEY REFERENCES points ON DELETE CASCADE,
+    per_op REAL NOT NULL,          -- one operation a second, in the curve's unit
+    block_bytes ANY NOT NULL,      -- that an operation moves
+    file_bytes ANY NOT NULL        -- files of all tasks
+) STRICT;
+
+CREATE TABLE latencies (
+    point INTEGER PRIMARY KEY REFERENCES fixed_work ON DELETE CASCADE,
+    count ANY NOT NULL,
+    mean_ns REAL NOT NULL,
+    max_ns ANY NOT NULL,
+    p50_ns ANY NOT NULL,
+    p90_ns ANY NOT NULL,
+    p99_ns ANY NOT NULL,
+    p999_ns ANY NOT NULL,
+    over_2s ANY NOT NULL,          -- operations
+    over_10s ANY NOT NULL
+) STRICT;
+
 CREATE TABLE samples (
     point INTEGER NOT NULL REFERENCES points ON DELETE CASCADE,
     seq INTEGER NOT NULL,

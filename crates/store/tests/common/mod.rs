@@ -3,9 +3,9 @@
 #![allow(dead_code, reason = "each test program uses its own part of it")]
 
 use results::{
-    Cpu, CpuSamples, Curve, Host, Import, KernelWait, Kind, LineUse, LockUse, Metric, Mount, Plan,
-    Point, Quota, RcuBacklog, Refused, Run, Sample, SampledFunction, SampledStack, Scheduling,
-    TimeShares, Topology, Traced, TracerCost, WaitStack, Warning,
+    Cpu, CpuSamples, Curve, FixedWork, Host, Import, KernelWait, Kind, Latency, LineUse, LockUse,
+    Metric, Mount, Plan, Point, Quota, RcuBacklog, Refused, Run, Sample, SampledFunction,
+    SampledStack, Scheduling, TimeShares, Topology, Traced, TracerCost, WaitStack, Warning,
 };
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -179,6 +179,13 @@ pub(crate) fn run(rounds: u32) -> Run {
     with_everything.shares =
         Some(TimeShares { work: 0.5, lines: 0.25, spin: 0.125, sleep: 0.125, ready: 0.0 });
     with_everything.rcu = Some(RcuBacklog { waiting: 3, peak: 40, peak_bytes: 10_240 });
+    let latency = Latency { count: 12, mean_ns: 1500.5, max_ns: 9000, ..Latency::default() };
+    with_everything.fixed = Some(FixedWork {
+        per_op: 60.0,
+        block_bytes: 4096,
+        file_bytes: 8192,
+        latency: Some(latency),
+    });
     Run {
         schema: Run::SCHEMA.into(),
         vfscale: "0.1.0".into(),

@@ -16,8 +16,8 @@ use crate::write_count::{Access, MountWriters};
 use machine::sync::{Rcu, SpinLock};
 use machine::{Cpu, Cx, POwned, Platform, SpinKind, Word};
 use std::ptr::NonNull;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use vfs_api::Errno;
 
 /// Four CPUs.
@@ -30,11 +30,13 @@ impl<P: Platform> DirLock<P> for NoLock {
     fn unlock(&self, _cx: Cx<'_, P>) {}
 }
 
-struct Count<P: Platform>(P::U64);
+/// References, and how often one was taken.
+struct Count<P: Platform>(P::U64, Arc<AtomicU32>);
 
 impl<P: Platform> MountRef<P> for Count<P> {
     fn get(&self, _cx: Cx<'_, P>) {
         self.0.fetch_add(1, SeqCst);
+        self.1.fetch_add(1, SeqCst);
     }
     fn put(&self, _cx: Cx<'_, P>) -> bool {
         self.0.fetch_sub(1, SeqCst) == 1
@@ -101,6 +103,8 @@ pub(super) struct World<P: Platform> {
     inodes: Mutex<Vec<POwned<P, Inode<P>>>>,
     all_mounts: Mutex<Vec<POwned<P, Mount<P>>>>,
     next_ino: AtomicU32,
+    /// References to mounts that were taken, whether or not they were given back.
+    pub(super) mount_gets: Arc<AtomicU32>,
     /// Numbers of the inodes whose dentries went.
     gone: Mutex<Vec<u32>>,
     /// Those of them that [`World::take_gone`] has told of.
@@ -121,13 +125,17 @@ fn new_inode<P: Platform>(ino: u32, kind: Kind) -> POwned<P, Inode<P>> {
     })
 }
 
-fn new_mount<P: Platform>(id: u32, root: Raw<Dentry<P>>) -> POwned<P, Mount<P>> {
+fn new_mount<P: Platform>(
+    id: u32,
+    root: Raw<Dentry<P>>,
+    gets: &Arc<AtomicU32>,
+) -> POwned<P, Mount<P>> {
     POwned::new(Mount {
         id,
         // Never followed here.
         sb: Raw::from(NonNull::dangling()),
         root,
-        refs: Box::new(Count::<P>(P::U64::new(1))),
+        refs: Box::new(Count::<P>(P::U64::new(1), Arc::clone(gets))),
         writers: Box::new(NoWriters),
         leaving: P::U32::new(0),
     })
@@ -139,7 +147,8 @@ impl<P: Platform> World<P> {
         let inode = new_inode::<P>(1, Kind::Directory);
         let cx = Cx { cpu: Cpu(0), rcu: &rcu };
         let dentry = walk.root(cx, Raw::of(&*inode));
-        let mount = new_mount(1, dentry);
+        let mount_gets = Arc::default();
+        let mount = new_mount(1, dentry, &mount_gets);
         let root = Path { mount: Raw::of(&*mount), dentry };
         // One for the mount (from `root`), two for the process.
         for _ in 0..2 {
@@ -157,6 +166,7 @@ impl<P: Platform> World<P> {
             inodes: Mutex::new(vec![inode]),
             all_mounts: Mutex::new(vec![mount]),
             next_ino: AtomicU32::new(2),
+            mount_gets,
             gone: Mutex::new(Vec::new()),
             told: Mutex::new(Vec::new()),
         }
@@ -250,7 +260,7 @@ impl<P: Platform> World<P> {
     pub(super) fn mount(&self, what: Raw<Dentry<P>>, at: Path<P>) -> Raw<Mount<P>> {
         let mut all = self.all_mounts.lock().unwrap();
         let id = u32::try_from(all.len()).unwrap() + 1;
-        all.push(new_mount(id, what));
+        all.push(new_mount(id, what, &self.mount_gets));
         let mount = Raw::of(&**all.last().unwrap());
         self.mounts.0.lock().unwrap().push((at, mount));
         // SAFETY: a reference was just taken over.
@@ -329,7 +339,8 @@ impl<P: Platform> World<P> {
 pub(super) fn small<P: Platform>(design: &str, log2: u32) -> Box<dyn PathWalk<P>> {
     const NONE: u8 = seeded::NONE;
     match design {
-        "dcache_lock" => tree(log2, GlobalLock::<P, NONE>::new(&ENV)),
+        "dcache_lock_fs_root" => tree(log2, GlobalLock::<P, false, NONE>::new(&ENV)),
+        "dcache_lock" => tree(log2, GlobalLock::<P, true, NONE>::new(&ENV)),
         "dentry_locks" => tree(log2, OwnLocks::<NONE>),
         "rcu_walk" => tree(log2, Lockrefs::<NONE>),
         design => panic!("{design} is to be added to the tests"),

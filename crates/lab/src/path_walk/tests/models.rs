@@ -184,7 +184,7 @@ fn the_last_put_beside_an_unlink() {
 fn counting_down_before_the_lock_is_found() {
     const BUG: u8 = seeded::COUNT_FIRST;
     must_fail(3, "it ends once", || {
-        last_put_beside_unlink(tree(CHAINS, GlobalLock::<_, BUG>::new(&ENV)))
+        last_put_beside_unlink(tree(CHAINS, GlobalLock::<_, true, BUG>::new(&ENV)))
     });
     must_fail(3, "it ends once", || last_put_beside_unlink(tree(CHAINS, OwnLocks::<BUG>)));
 }

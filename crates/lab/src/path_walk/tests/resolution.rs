@@ -4,6 +4,7 @@ use super::fixture::{ENV, World};
 use crate::object::Kind::{Directory, Regular};
 use crate::path_walk::{DESIGNS, make};
 use machine::testing::Tally;
+use std::sync::atomic::Ordering::SeqCst;
 use vfs_api::Errno;
 
 /// Runs `test` for each design, on a tree with /d/e/f and /file.
@@ -61,6 +62,27 @@ fn slashes_and_dots() {
         }
         assert_eq!(world.mount_references(), 2, "only the process holds the mount");
     });
+}
+
+#[test]
+fn the_root_is_kept_since_2_6_31() {
+    // References to the mount that a walk takes: from `/`, with `..`, and neither.
+    for (design, expected) in [
+        ("dcache_lock_fs_root", [1, 1, 1, 1]),
+        ("dcache_lock", [2, 2, 2, 1]),
+        ("dentry_locks", [2, 2, 2, 1]),
+        ("rcu_walk", [1, 1, 1, 1]),
+    ] {
+        let world = World::<Tally>::new(make(design, &ENV).unwrap());
+        world.create(0, "/", "d", Directory);
+        let gets = ["/d", "/d/../d", "d/../..", "d"].map(|path| {
+            let before = world.mount_gets.load(SeqCst);
+            world.look(0, path).unwrap();
+            world.mount_gets.load(SeqCst) - before
+        });
+        assert_eq!(gets, expected, "{design}");
+        world.end();
+    }
 }
 
 #[test]

@@ -1,0 +1,40 @@
+//! What stands in the way of a guest, in words that say what to do about it.
+
+/// Why there is no guest, or no longer one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Found before QEMU was started.
+    #[error("{what}\n  {advice}")]
+    Refused {
+        /// What stands in the way.
+        what: String,
+        /// How to get it out of the way.
+        advice: String,
+    },
+    /// The guest did not boot, or died, or does not answer.
+    #[error("{what}\n  {advice}{}", quoted(console))]
+    Failed {
+        /// What happened.
+        what: String,
+        /// What to do.
+        advice: String,
+        /// The last lines of its console, then what QEMU said.
+        console: Vec<String>,
+    },
+}
+
+impl Error {
+    pub(crate) fn refused(what: impl Into<String>, advice: impl Into<String>) -> Error {
+        Error::Refused { what: what.into(), advice: advice.into() }
+    }
+}
+
+fn quoted(console: &[String]) -> String {
+    match console.is_empty() {
+        true => "\n  its console said nothing".to_owned(),
+        false => {
+            let lines: Vec<String> = console.iter().map(|line| format!("\n  | {line}")).collect();
+            format!("\n  the last of its console:{}", lines.concat())
+        }
+    }
+}
