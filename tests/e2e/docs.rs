@@ -175,7 +175,7 @@ fn documented(text: &str, head: &str) -> BTreeSet<String> {
 #[test]
 fn every_key_of_a_machine_file_is_documented_and_no_other() {
     let text = read("docs/machine-format.md");
-    let mut found: [BTreeSet<String>; 4] = Default::default();
+    let mut found: [BTreeSet<String>; 5] = Default::default();
     let mut note = |table: &toml::Table, at: usize| found[at].extend(table.keys().cloned());
     let entries = std::fs::read_dir(root().join("machines")).expect("list machines");
     for entry in entries {
@@ -186,6 +186,7 @@ fn every_key_of_a_machine_file_is_documented_and_no_other() {
         for (key, value) in &machine {
             match value {
                 toml::Value::Table(table) if key == "bus" => note(table, 3),
+                toml::Value::Table(table) if key == "node" => note(table, 4),
                 toml::Value::Table(table) => note(table, 1),
                 toml::Value::Array(levels) => {
                     levels.iter().filter_map(toml::Value::as_table).for_each(|t| note(t, 2));
@@ -194,7 +195,7 @@ fn every_key_of_a_machine_file_is_documented_and_no_other() {
             }
         }
     }
-    for (keys, head) in found.iter().zip(["Top level", "Value", "Level", "Bus"]) {
+    for (keys, head) in found.iter().zip(["Top level", "Value", "Level", "Bus", "Node"]) {
         assert_eq!(*keys, documented(&text, head), "{head}");
     }
 }

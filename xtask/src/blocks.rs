@@ -13,6 +13,7 @@
 //! ````
 //!
 //! The command must print the same each time: a simulation with a seed and a number of rounds does, a measurement does not.
+//! So it does in one build: the last digits of a simulation differ between debug and release builds, and a debug build counts here.
 
 use crate::Program;
 use crate::docs::Generated;

@@ -66,6 +66,10 @@ pub(crate) const EXAMPLES: &[(&str, &[Example])] = &[
                 "vfscale compare --before-cmd 'mount -o remount,relatime /mnt/a' --after-cmd 'mount -o remount,noatime /mnt/a' dir:/mnt/a",
             ),
             example(
+                "Two kernels, each booted in a virtual machine",
+                "vfscale compare guest:before/bzImage guest:after/bzImage open_close creat_close",
+            ),
+            example(
                 "Two stored runs, as text for the cover letter of a patch",
                 "vfscale compare base patched --format mail",
             ),
@@ -152,6 +156,13 @@ pub(crate) const EXAMPLES: &[(&str, &[Example])] = &[
             example("This machine and the current directory", "vfscale doctor"),
             example("Before a mount is measured", "vfscale doctor /mnt/a"),
         ],
+    ),
+    (
+        "fetch-kernel",
+        &[example(
+            "Two kernels to compare as guest:6.1 and guest:6.12",
+            "vfscale fetch-kernel 6.1 6.12",
+        )],
     ),
     (
         "clean",

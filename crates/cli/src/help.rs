@@ -26,6 +26,10 @@ pub(crate) const ENVIRONMENT: &[(&str, &str)] = &[
         "where vfscale/config.toml and machines of your own (vfscale/machines) are; without it ~/.config",
     ),
     ("HOME", "what ~ stands for here"),
+    (
+        "VFSCALE_GUEST_BINARY",
+        "the static vfscale that is put into a guest; without it this program, if it is static, or what scripts/static-build made",
+    ),
     ("NO_COLOR", "if it is not empty, no colours"),
     ("TERM", "dumb means neither colours nor characters beyond ASCII"),
     (

@@ -18,8 +18,7 @@ use vfs_api::{
 };
 
 /// Bytes of a task's file.
-pub const SIZE: Param =
-    Param::bytes("size", "of each task's file", (1 << 10, 1 << 40), 100 << 20);
+pub const SIZE: Param = Param::bytes("size", "of each task's file", (1 << 10, 1 << 40), 100 << 20);
 /// Bytes of a transfer.
 pub const BLOCK: Param = Param::bytes("block", "of a transfer", (512, 1 << 20), 4096);
 /// Operations of a random phase.
@@ -213,9 +212,8 @@ impl Phased for Tiobench {
             }
             (RAND_READ, true) => {
                 let at = task.draw();
-                return meter.timed(|| {
-                    expect_len(Call::Pread, fs.pread(fd, &mut task.buf, at)?, block)
-                });
+                return meter
+                    .timed(|| expect_len(Call::Pread, fs.pread(fd, &mut task.buf, at)?, block));
             }
             (_, true) => {
                 let at = task.draw();

@@ -10,7 +10,10 @@
 
 use crate::common::{BOTH, create, fill};
 use std::ffi::{CStr, CString};
-use vfs_api::{Call, Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Place, Shared, Suite, Workload, expect_len};
+use vfs_api::{
+    Call, Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Place, Shared, Suite, Workload,
+    expect_len,
+};
 
 /// See the module's header.
 pub struct FdRead;

@@ -16,8 +16,8 @@
 use crate::common::{BOTH, INFO, create};
 use std::ffi::{CStr, CString};
 use vfs_api::{
-    Call, Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Param, Params, Place, Shared, Suite,
-    TaskMode, Workload, expect,
+    Call, Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Param, Params, Place, Shared,
+    Suite, TaskMode, Workload, expect,
 };
 
 const OPEN: Param = Param::number("open", "descriptors open already, per task", (1, 65_536), 1024);

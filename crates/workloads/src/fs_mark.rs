@@ -14,14 +14,15 @@ use crate::common::{INFO, create};
 use crate::set::{DIRS, Layout, Set};
 use std::ffi::CStr;
 use vfs_api::{
-    Call, Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Param, Params, Place,
-    Suite, Workload, expect_len,
+    Call, Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Param, Params, Place, Suite,
+    Workload, expect_len,
 };
 
 const FILES: Param =
     Param::number("files", "files that a slice makes at most, per task", (1, 65_536), 256);
 const BYTES: Param = Param::number("bytes", "data of each file, bytes", (1, 1 << 20), 16_384);
-const BATCH: Param = Param::number("batch", "files that are written before they are synced", (1, 64), 1);
+const BATCH: Param =
+    Param::number("batch", "files that are written before they are synced", (1, 64), 1);
 const SYNC: Param = Param::word("sync", "whether files are synced", &["fsync", "none"]);
 
 /// Names, data, and the files of a batch.

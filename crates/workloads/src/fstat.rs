@@ -9,7 +9,9 @@
 
 use crate::common::{BOTH, create};
 use std::ffi::{CStr, CString};
-use vfs_api::{Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Place, Shared, Suite, Workload};
+use vfs_api::{
+    Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Place, Shared, Suite, Workload,
+};
 
 /// See the module's header.
 pub struct Fstat;

@@ -13,12 +13,16 @@
 use crate::common::{BLOCK, Block, INFO, create, fill_blocks};
 use std::ffi::{CStr, CString};
 use vfs_api::{
-    Call, Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Param, Params, Place, Shared, Suite, Workload,
-    expect_len,
+    Call, Calls, Capability, Demand, Failure, Fd, FileSystem, Info, Param, Params, Place, Shared,
+    Suite, Workload, expect_len,
 };
 
-const PAGES: Param =
-    Param::number("pages", "pages of 4 KiB that a slice writes or cuts, per task", (1, 65_536), 2048);
+const PAGES: Param = Param::number(
+    "pages",
+    "pages of 4 KiB that a slice writes or cuts, per task",
+    (1, 65_536),
+    2048,
+);
 
 /// An open file, its length in blocks, and how many it has at most.
 pub struct Task {

@@ -9,7 +9,9 @@
 
 use crate::common::{BOTH, PRIVATE, create_closed};
 use std::ffi::{CStr, CString};
-use vfs_api::{Calls, Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Shared, Suite, Workload};
+use vfs_api::{
+    Calls, Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Shared, Suite, Workload,
+};
 
 /// See the module's header.
 pub struct OpenShared;

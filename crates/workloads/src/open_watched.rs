@@ -11,9 +11,7 @@
 
 use crate::common::{INFO, PRIVATE, create_closed};
 use std::ffi::{CStr, CString};
-use vfs_api::{
-    Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Suite, Workload,
-};
+use vfs_api::{Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Suite, Workload};
 
 /// See the module's header.
 pub struct OpenWatched;

@@ -14,7 +14,10 @@
 
 use crate::common::{BOTH, PRIVATE, create_closed};
 use std::ffi::{CStr, CString};
-use vfs_api::{Call, Calls, Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Shared, Suite, Workload, expect_len};
+use vfs_api::{
+    Call, Calls, Capability, Demand, Failure, FileSystem, Info, OFlags, Place, Shared, Suite,
+    Workload, expect_len,
+};
 
 /// See the module's header.
 pub struct Openbench;

@@ -20,8 +20,8 @@ use crate::common::{INFO, PRIVATE, PRIVATE_DIR, create, create_closed};
 use crate::set::{BRANCHING, DEPTH, DIRS, FILES, Layout, Set, make_dirs, make_files};
 use std::ffi::CStr;
 use vfs_api::{
-    Call, Calls, Capability, Demand, Failure, FileSystem, Info, OFlags, Param, Params, Place, Shared,
-    Suite, Workload, expect_len,
+    Call, Calls, Capability, Demand, Failure, FileSystem, Info, OFlags, Param, Params, Place,
+    Shared, Suite, Workload, expect_len,
 };
 
 const BYTES: Param = Param::number("bytes", "data of each file, bytes", (0, 1 << 20), 0);

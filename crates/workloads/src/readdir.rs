@@ -26,8 +26,11 @@ const BUFFER: usize = 32 * 1024;
 const CHANGED: u64 = 16;
 
 const NAMES: Param = Param::number("names", "files in the directory", (16, 65_536), 256);
-const COUNT: Param =
-    Param::word("count", "what is counted: names that were answered, or calls", &["names", "calls"]);
+const COUNT: Param = Param::word(
+    "count",
+    "what is counted: names that were answered, or calls",
+    &["names", "calls"],
+);
 
 /// An open directory and where its names go.
 pub struct Task {

@@ -107,7 +107,11 @@ impl Workload for RenameAcross {
     type Task = Ring;
 
     fn prepare<F: FileSystem>(fs: &F, place: &Place) -> Result<(), Failure> {
-        if place.params.is(&DIRS, "shared") { Self::make(fs, &Self::dirs(place, 0)) } else { Ok(()) }
+        if place.params.is(&DIRS, "shared") {
+            Self::make(fs, &Self::dirs(place, 0))
+        } else {
+            Ok(())
+        }
     }
 
     fn task<F: FileSystem>(fs: &F, place: &Place) -> Result<Ring, Failure> {
@@ -153,11 +157,7 @@ impl Workload for RenameToShared {
         params: &[FILES],
         operation: "one rename",
         needs: &[Capability::Create],
-        demand: |params| Demand {
-            fds: 1,
-            inodes: params.number(&FILES) + 1,
-            ..Demand::NONE
-        },
+        demand: |params| Demand { fds: 1, inodes: params.number(&FILES) + 1, ..Demand::NONE },
         ..INFO
     };
     type Task = Moved;

@@ -63,7 +63,11 @@ impl Workload for PwriteFsync {
             let written = fs.pwrite(task.fd, &task.buf.0, block * BLOCK as u64)?;
             expect_len(Call::Pwrite, written, BLOCK)?;
         }
-        if task.data_only { fs.fdatasync(task.fd)? } else { fs.fsync(task.fd)? }
+        if task.data_only {
+            fs.fdatasync(task.fd)?
+        } else {
+            fs.fsync(task.fd)?
+        }
         Ok(task.writes)
     }
 

@@ -39,7 +39,9 @@ fn parse(file: &str, text: &str) -> Result<Vec<Imported>, ImportError> {
                 operations.push((name, text.number(line, "AvgLat", Some(mean))?));
                 None
             }
-            [word, ..] if word.starts_with([';', ':']) => machine_line(&text, line, &mut operations)?,
+            [word, ..] if word.starts_with([';', ':']) => {
+                machine_line(&text, line, &mut operations)?
+            }
             _ => None,
         };
         if let Some((rate, clients)) = ended {

@@ -161,11 +161,13 @@ fn put(
 ) {
     let Some(job) = clones.first() else { return };
     if let Some(failed) = clones.iter().find(|job| job.error != 0) {
-        let message = format!("job {} failed with error {}; left out", failed.jobname, failed.error);
+        let message =
+            format!("job {} failed with error {}; left out", failed.jobname, failed.error);
         draft.warn("failed", message, "see errno(3) and what fio wrote on stderr");
         return;
     }
-    let option = |name: &str| job.options.get(name).or_else(|| globals.get(name)).map(String::as_str);
+    let option =
+        |name: &str| job.options.get(name).or_else(|| globals.get(name)).map(String::as_str);
     let tasks = match clones.len() {
         1 => option("numjobs").and_then(|jobs| jobs.parse().ok()).unwrap_or(1),
         several => u32::try_from(several).unwrap_or(u32::MAX),

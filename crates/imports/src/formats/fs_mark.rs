@@ -90,11 +90,13 @@ fn row(
         .ok_or_else(|| text.error(line, "a Count that does not fall from row to row"))?;
     block.count = count;
     let name = format!("create-{size}-S{}", block.sync);
-    let series = Series::rate(names::workload("fs_mark", &name)).mode(PROCESS).target(&*block.target);
+    let series =
+        Series::rate(names::workload("fs_mark", &name)).mode(PROCESS).target(&*block.target);
     match Done::in_seconds(files, files as f64 / rate).filter(|_| files > 0) {
         Some(done) => draft.round(&series, tasks, &[done]),
         None => {
-            let message = format!("line {}: {files} files at {rate} per second; left out", line.number);
+            let message =
+                format!("line {}: {files} files at {rate} per second; left out", line.number);
             draft.warn("no-figure", message, "see what fs_mark wrote on stderr");
         }
     }

@@ -12,7 +12,9 @@ pub(super) const FORMAT: Format = Format {
     summary: "FxMark, its log",
     detect: |head| {
         head.lines().any(|line| line.starts_with("# ncpu secs works"))
-            || (head.lines().any(|line| assignment(line, "### ").is_some_and(|(key, _)| key == "SYSTEM"))
+            || (head
+                .lines()
+                .any(|line| assignment(line, "### ").is_some_and(|(key, _)| key == "SYSTEM"))
                 && head.contains("BENCH_TYPES"))
     },
     parse,
@@ -42,11 +44,14 @@ fn parse(file: &str, text: &str) -> Result<Vec<Imported>, ImportError> {
         } else if let Some(names) = line.text.strip_prefix("## ") {
             current = Some(configuration(&text, line, names)?);
         } else if line.text.starts_with("# Fail") {
-            let message = format!("line {}: {}; that point is missing", line.number, line.text[1..].trim());
+            let message =
+                format!("line {}: {}; that point is missing", line.number, line.text[1..].trim());
             draft.warn("failed", message, "see why the file system cannot be made or mounted");
         } else if begins_with_digit(line.text) {
             let Some(configuration) = &current else {
-                return Err(text.error(line, "## media:fs:bench:cores:iomode before the first figures"));
+                return Err(
+                    text.error(line, "## media:fs:bench:cores:iomode before the first figures")
+                );
             };
             row(&text, line, configuration, duration, &mut draft)?;
         }
@@ -118,9 +123,8 @@ fn row(
         let advice = "look whether the file system was full: FxMark stops then and says nothing";
         draft.warn("cut-short", message, advice);
     }
-    let series = Series::rate(names::workload("fxmark", bench))
-        .mode(PROCESS)
-        .target(&*configuration.target);
+    let series =
+        Series::rate(names::workload("fxmark", bench)).mode(PROCESS).target(&*configuration.target);
     draft.round(&series, tasks, &[done]);
     Ok(())
 }

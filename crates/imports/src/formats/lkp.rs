@@ -16,9 +16,7 @@ use row::Row;
 pub(super) const FORMAT: Format = Format {
     name: "lkp",
     summary: "LKP, comparison of commits in a mail of the kernel test robot",
-    detect: |head| {
-        head.lines().any(|line| line.contains("%stddev") && line.contains("%change"))
-    },
+    detect: |head| head.lines().any(|line| line.contains("%stddev") && line.contains("%change")),
     parse,
 };
 
@@ -40,7 +38,8 @@ fn parse(file: &str, text: &str) -> Result<Vec<Imported>, ImportError> {
         }
         if row.values.len() != mail.commits.len() {
             for (_, draft) in &mut sides {
-                let message = format!("line {}: {} has not a value for each commit", line.number, row.key);
+                let message =
+                    format!("line {}: {} has not a value for each commit", line.number, row.key);
                 draft.warn("no-figure", message, "see whether the benchmark failed on a commit");
             }
             continue;
@@ -76,7 +75,10 @@ impl Figure {
         let suite = parameters.suite();
         let name = key.strip_prefix(suite)?.strip_prefix('.')?;
         let ignored = ["time.", "linear", "workload", "scalability"];
-        if suite.is_empty() || name.ends_with("_idle") || ignored.iter().any(|no| name.starts_with(no)) {
+        if suite.is_empty()
+            || name.ends_with("_idle")
+            || ignored.iter().any(|no| name.starts_with(no))
+        {
             return None;
         }
         let tasks = parameters.tasks(cpus);

@@ -26,7 +26,8 @@ enum Table {
 
 fn summary(line: &str) -> Option<Table> {
     let rest = line.trim_start().strip_prefix("SUMMARY")?;
-    let is_heading = rest.starts_with(':') || rest.starts_with(" rate") || rest.starts_with(" time");
+    let is_heading =
+        rest.starts_with(':') || rest.starts_with(" rate") || rest.starts_with(" time");
     is_heading.then_some(if rest.starts_with(" time") { Table::Times } else { Table::Rates })
 }
 
@@ -48,15 +49,19 @@ fn parse(file: &str, text: &str) -> Result<Vec<Imported>, ImportError> {
             }
         } else if trimmed.starts_with("WARNING") || trimmed.starts_with("ERROR") {
             let message = format!("line {}: {trimmed}", line.number);
-            draft.warn("failed", message, "mdtest counts failed operations too: do not trust that phase");
+            draft.warn(
+                "failed",
+                message,
+                "mdtest counts failed operations too: do not trust that phase",
+            );
         } else if let Some(number) = tasks_line(trimmed) {
             tasks = Some(number);
             table = None;
         } else if trimmed.starts_with("-- ") {
             table = None;
         } else if let Some(kind) = table.filter(|_| is_row(trimmed)) {
-            let tasks = tasks
-                .ok_or_else(|| text.error(line, "a line of tasks before the table"))?;
+            let tasks =
+                tasks.ok_or_else(|| text.error(line, "a line of tasks before the table"))?;
             row(&text, line, kind, tasks, &target, &mut draft)?;
         }
     }

@@ -17,8 +17,18 @@ pub(super) const FORMAT: Format = Format {
 };
 
 /// Words that begin rows, besides BHmean-99 and such.
-const STATISTICS: &[&str] =
-    &["Min", "Max", "Stddev", "CoeffVar", "1st-qrtle", "2nd-qrtle", "3rd-qrtle", "Hmean", "Gmean", "Amean"];
+const STATISTICS: &[&str] = &[
+    "Min",
+    "Max",
+    "Stddev",
+    "CoeffVar",
+    "1st-qrtle",
+    "2nd-qrtle",
+    "3rd-qrtle",
+    "Hmean",
+    "Gmean",
+    "Amean",
+];
 
 /// More kernels than any table compares.
 const MOST_KERNELS: usize = 32;
@@ -37,7 +47,8 @@ struct Row<'a> {
 impl<'a> Row<'a> {
     fn of(line: &'a str) -> Option<Row<'a>> {
         let (statistic, rest) = line.trim_start().split_once(char::is_whitespace)?;
-        let known = STATISTICS.contains(&statistic) || statistic.starts_with("BHmean-")
+        let known = STATISTICS.contains(&statistic)
+            || statistic.starts_with("BHmean-")
             || statistic.starts_with("BAmean-");
         let rest = rest.trim_start();
         let (test, mut rest) = known.then(|| rest.split_once(char::is_whitespace))??;
@@ -64,10 +75,12 @@ impl<'a> Row<'a> {
     /// Unless all kernels are equal, the sign of the change tells; then times are what mmtests takes the arithmetic mean of.
     fn lower_is_better(&self) -> bool {
         let base = self.cells[0].0;
-        let telling = self.cells.iter().find(|(value, change)| {
-            *value != base && change.is_finite() && *change != 0.0
-        });
-        telling.map_or(self.statistic == "Amean", |(value, change)| (*value > base) != (*change > 0.0))
+        let telling = self
+            .cells
+            .iter()
+            .find(|(value, change)| *value != base && change.is_finite() && *change != 0.0);
+        telling
+            .map_or(self.statistic == "Amean", |(value, change)| (*value > base) != (*change > 0.0))
     }
 }
 
@@ -111,8 +124,9 @@ fn enter_table(
     columns: usize,
     kernels: &mut Vec<(String, Draft)>,
 ) -> Result<(), ImportError> {
-    let names = kernel_names(heading, columns)
-        .ok_or_else(|| text.error(line, format!("two lines with the names of {columns} kernels before")))?;
+    let names = kernel_names(heading, columns).ok_or_else(|| {
+        text.error(line, format!("two lines with the names of {columns} kernels before"))
+    })?;
     if kernels.is_empty() {
         kernels.extend(names.into_iter().map(|name| {
             let mut draft = Draft::new(FORMAT.name);
@@ -121,7 +135,10 @@ fn enter_table(
             (name, draft)
         }));
     } else if !kernels.iter().map(|(known, _)| known).eq(&names) {
-        return Err(text.error(line, "a table of the same kernels as the first; import them from a file each"));
+        return Err(text.error(
+            line,
+            "a table of the same kernels as the first; import them from a file each",
+        ));
     }
     Ok(())
 }

@@ -51,10 +51,15 @@ fn parse(file: &str, text: &str) -> Result<Vec<Imported>, ImportError> {
 
 fn simple(text: &Text<'_>, seconds: f64, draft: &mut Draft) {
     let series = Series::rate(names::workload("perf", text.stem())).unit("runs/s");
-    let message = "a file of bare numbers: taken for seconds of one run each, of unknown tasks".into();
+    let message =
+        "a file of bare numbers: taken for seconds of one run each, of unknown tasks".into();
     draft.warn("tasks-unknown", message, "run perf bench without -f simple");
     match Done::in_seconds(1, seconds) {
         Some(done) => draft.round(&series, 1, &[done]),
-        None => draft.warn("no-figure", format!("{seconds} s is no time; left out"), "let it run longer"),
+        None => draft.warn(
+            "no-figure",
+            format!("{seconds} s is no time; left out"),
+            "let it run longer",
+        ),
     }
 }

@@ -79,7 +79,12 @@ fn parse(file: &str, text: &str) -> Result<Vec<Imported>, ImportError> {
     Ok(vec![draft.finish(&text, text.stem())?])
 }
 
-fn row(text: &Text<'_>, line: Line<'_>, table: Table, draft: &mut Draft) -> Result<(), ImportError> {
+fn row(
+    text: &Text<'_>,
+    line: Line<'_>,
+    table: Table,
+    draft: &mut Draft,
+) -> Result<(), ImportError> {
     let words: Vec<&str> = match table {
         Table::Csv => line.text.split(',').take(16).collect(),
         Table::Output | Table::Aim7 => line.text.split_whitespace().take(16).collect(),

@@ -81,9 +81,11 @@ fn row(
     kernels: &mut Kernels,
 ) -> Result<(), ImportError> {
     let words: Vec<&str> = line.text.split_whitespace().take(2 * NUMBERS).collect();
-    let names = words.len().checked_sub(NUMBERS).filter(|names| *names > 0).ok_or_else(|| {
-        text.error(line, format!("an identifier and {NUMBERS} numbers"))
-    })?;
+    let names = words
+        .len()
+        .checked_sub(NUMBERS)
+        .filter(|names| *names > 0)
+        .ok_or_else(|| text.error(line, format!("an identifier and {NUMBERS} numbers")))?;
     let draft = kernels
         .draft(&words[..names].join(" "))
         .ok_or_else(|| text.error(line, format!("no more than {MOST_KERNELS} kernels")))?;

@@ -135,15 +135,20 @@ impl<'a> Block<'a> {
         let listed = self.seconds.first().map_or(0, counts);
         if listed > 0 {
             let same = self.seconds.iter().all(|second| counts(second) == listed);
-            return u32::try_from(listed).ok().filter(|_| same).ok_or_else(|| {
-                text.error(self.line, "a line for each task in each second (-v)")
-            });
+            return u32::try_from(listed)
+                .ok()
+                .filter(|_| same)
+                .ok_or_else(|| text.error(self.line, "a line for each task in each second (-v)"));
         }
         let mut bounds = (1, u64::MAX);
         for second in &self.seconds {
             let (low, high) = task_bounds(second).ok_or_else(|| {
                 let found = format!("min {} max {} total {}", second.min, second.max, second.total);
-                text.error_at(Some(self.line.number), "seconds that some number of tasks explains", found)
+                text.error_at(
+                    Some(self.line.number),
+                    "seconds that some number of tasks explains",
+                    found,
+                )
             })?;
             bounds = (bounds.0.max(low), bounds.1.min(high));
         }
@@ -167,7 +172,8 @@ impl<'a> Block<'a> {
             stem if stem.contains("_threads") => (stem.split("_threads").next(), THREAD),
             _ => (None, UNKNOWN),
         };
-        let described = DESCRIPTIONS.iter().find(|(description, _)| *description == self.description);
+        let described =
+            DESCRIPTIONS.iter().find(|(description, _)| *description == self.description);
         let test = stem.or(described.map(|(_, test)| *test)).unwrap_or(self.description);
         Series::rate(names::workload("wis", test)).mode(mode)
     }

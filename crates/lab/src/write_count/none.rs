@@ -120,11 +120,7 @@ fn hold<P: Platform>(mounts: &[Arc<Count<P>>], busy: Busy<'_>) -> Result<(), Err
 }
 
 /// Sets or clears `flag` on these mounts, all of it or nothing. Under the mounts' lock.
-fn change<P: Platform>(
-    mounts: &[Arc<Count<P>>],
-    flag: u32,
-    to: Access<'_>,
-) -> Result<(), Errno> {
+fn change<P: Platform>(mounts: &[Arc<Count<P>>], flag: u32, to: Access<'_>) -> Result<(), Errno> {
     let (set, clear) = match to {
         Access::Writable => (Ok(0), flag),
         Access::ReadOnly(busy) => (hold(mounts, busy).map(|()| flag), HOLD),

@@ -72,11 +72,7 @@ impl<P: Platform, const EARLY: bool> WriteCountDesign<P> for Design<EARLY> {
     fn sb(&self) -> Arc<dyn SbWriters<P>> {
         let readonly = POwned::new(P::U32::new(0));
         P::name(&*readonly, "super_block.s_flags");
-        Arc::new(Sb::<P, EARLY> {
-            cpus: self.env.cpus,
-            readonly,
-            mounts: Mounts::new(&self.env),
-        })
+        Arc::new(Sb::<P, EARLY> { cpus: self.env.cpus, readonly, mounts: Mounts::new(&self.env) })
     }
 }
 
@@ -93,8 +89,10 @@ struct Count<P: Platform> {
 
 impl<P: Platform> Count<P> {
     fn new(cpus: usize) -> Self {
-        let count =
-            Count { flags: POwned::new(P::U32::new(0)), writers: PerCpu::new(cpus, |_| P::U64::new(0)) };
+        let count = Count {
+            flags: POwned::new(P::U32::new(0)),
+            writers: PerCpu::new(cpus, |_| P::U64::new(0)),
+        };
         P::name(&*count.flags, "vfsmount.mnt_flags");
         count.writers.iter().for_each(|cpu| P::name(cpu, "vfsmount.mnt_writers (per CPU)"));
         count

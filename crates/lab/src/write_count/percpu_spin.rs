@@ -54,11 +54,7 @@ impl<P: Platform> WriteCountDesign<P> for Design<P> {
     fn sb(&self) -> Arc<dyn SbWriters<P>> {
         let readonly = POwned::new(P::U32::new(0));
         P::name(&*readonly, "super_block.s_flags");
-        Arc::new(Sb {
-            slots: Arc::clone(&self.slots),
-            readonly,
-            mounts: Mounts::new(&self.env),
-        })
+        Arc::new(Sb { slots: Arc::clone(&self.slots), readonly, mounts: Mounts::new(&self.env) })
     }
 }
 

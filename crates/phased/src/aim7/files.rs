@@ -2,9 +2,7 @@
 
 use super::mixes::{Caching, Kind, Pattern};
 use std::ffi::{CStr, CString};
-use vfs_api::{
-    Call, Demand, Failure, Fd, FileSystem, Mode, OFlags, Place, expect, expect_len,
-};
+use vfs_api::{Call, Demand, Failure, Fd, FileSystem, Mode, OFlags, Place, expect, expect_len};
 
 /// Bytes of a transfer.
 const BLOCK: usize = 1024;

@@ -157,16 +157,8 @@ subtests! {
 }
 
 /// The names of the mixes, in the order of [`MIXES`].
-pub(super) const NAMES: &[&str] = &[
-    "custom",
-    "all_tests",
-    "dbase",
-    "disk",
-    "fserver",
-    "new_dbase",
-    "new_fserver",
-    "shared",
-];
+pub(super) const NAMES: &[&str] =
+    &["custom", "all_tests", "dbase", "disk", "fserver", "new_dbase", "new_fserver", "shared"];
 
 /// Hits, and the subtests that have so many.
 pub(super) type Mix = &'static [(u32, &'static [Subtest])];
@@ -181,16 +173,38 @@ const CUSTOM: Mix = &[
     (
         10,
         &[
-            creat_clo, dgram_pipe, dir_rtns_1, fork_test, link_test, misc_rtns_1, page_test,
-            pipe_cpy, shared_memory, signal_test, fifo_test, stream_pipe, tcp_test, udp_test,
+            creat_clo,
+            dgram_pipe,
+            dir_rtns_1,
+            fork_test,
+            link_test,
+            misc_rtns_1,
+            page_test,
+            pipe_cpy,
+            shared_memory,
+            signal_test,
+            fifo_test,
+            stream_pipe,
+            tcp_test,
+            udp_test,
         ],
     ),
     (30, &[sieve]),
     (
         20,
         &[
-            disk_rr, disk_rw, disk_rd, disk_wrt, disk_cp, disk_brr, disk_brw, disk_brd, disk_bwrt,
-            disk_bcp, sync_disk_rw, disk_src,
+            disk_rr,
+            disk_rw,
+            disk_rd,
+            disk_wrt,
+            disk_cp,
+            disk_brr,
+            disk_brw,
+            disk_brd,
+            disk_bwrt,
+            disk_bcp,
+            sync_disk_rw,
+            disk_src,
         ],
     ),
 ];
@@ -200,25 +214,63 @@ const ALL_TESTS: Mix = &[
     (
         10,
         &[
-            creat_clo, array_rtns, brk_test, dgram_pipe, dir_rtns_1, div_double, div_float,
-            div_int, div_long, div_short, fork_test, jmp_test, link_test, matrix_rtns, mem_rtns_1,
-            mem_rtns_2, misc_rtns_1, new_raph, num_rtns_1, page_test, pipe_cpy, ram_copy, series_1,
-            shared_memory, signal_test, fifo_test, sort_rtns_1, stream_pipe, tcp_test, trig_rtns,
-            udp_test, shell_rtns_2, shell_rtns_3,
+            creat_clo,
+            array_rtns,
+            brk_test,
+            dgram_pipe,
+            dir_rtns_1,
+            div_double,
+            div_float,
+            div_int,
+            div_long,
+            div_short,
+            fork_test,
+            jmp_test,
+            link_test,
+            matrix_rtns,
+            mem_rtns_1,
+            mem_rtns_2,
+            misc_rtns_1,
+            new_raph,
+            num_rtns_1,
+            page_test,
+            pipe_cpy,
+            ram_copy,
+            series_1,
+            shared_memory,
+            signal_test,
+            fifo_test,
+            sort_rtns_1,
+            stream_pipe,
+            tcp_test,
+            trig_rtns,
+            udp_test,
+            shell_rtns_2,
+            shell_rtns_3,
         ],
     ),
-    (
-        20,
-        &[exec_test, mul_double, mul_float, mul_int, mul_long, mul_short, shell_rtns_1],
-    ),
+    (20, &[exec_test, mul_double, mul_float, mul_int, mul_long, mul_short, shell_rtns_1]),
     (30, &[sieve]),
     // Listed twice, with 20 and 30.
     (50, &[string_rtns]),
     (
         20,
         &[
-            disk_rr, disk_rw, disk_rd, disk_wrt, disk_cp, disk_brr, disk_brw, disk_brd, disk_bwrt,
-            disk_bcp, sync_disk_rw, sync_disk_wrt, sync_disk_cp, sync_disk_update, disk_src,
+            disk_rr,
+            disk_rw,
+            disk_rd,
+            disk_wrt,
+            disk_cp,
+            disk_brr,
+            disk_brw,
+            disk_brd,
+            disk_bwrt,
+            disk_bcp,
+            sync_disk_rw,
+            sync_disk_wrt,
+            sync_disk_cp,
+            sync_disk_update,
+            disk_src,
         ],
     ),
 ];
@@ -226,10 +278,7 @@ const ALL_TESTS: Mix = &[
 const DBASE: Mix = &[
     (20, &[add_int, add_long, add_short, ram_copy]),
     (40, &[disk_rd, disk_rr, mem_rtns_1, mem_rtns_2, page_test, shared_memory]),
-    (
-        10,
-        &[div_int, div_long, div_short, jmp_test, mul_int, mul_long, mul_short, stream_pipe],
-    ),
+    (10, &[div_int, div_long, div_short, jmp_test, mul_int, mul_long, mul_short, stream_pipe]),
     (30, &[sieve, sort_rtns_1, string_rtns, sync_disk_rw, sync_disk_update]),
 ];
 
@@ -239,8 +288,16 @@ const NEW_DBASE: Mix = &[
     (
         10,
         &[
-            div_int, div_long, div_short, jmp_test, mul_int, mul_long, mul_short, stream_pipe,
-            sync_disk_rw, sync_disk_update,
+            div_int,
+            div_long,
+            div_short,
+            jmp_test,
+            mul_int,
+            mul_long,
+            mul_short,
+            stream_pipe,
+            sync_disk_rw,
+            sync_disk_update,
         ],
     ),
     (30, &[sieve, sort_rtns_1, string_rtns, disk_brw, disk_bcp]),
@@ -249,9 +306,26 @@ const NEW_DBASE: Mix = &[
 const DISK: Mix = &[(
     20,
     &[
-        disk_rr, disk_brr, disk_dio_rr, disk_rw, disk_brw, disk_dio_rw, disk_rd, disk_brd,
-        disk_dio_rd, disk_wrt, disk_bwrt, disk_dio_wrt, disk_cp, disk_bcp, disk_dio_cp,
-        sync_disk_rw, sync_disk_wrt, sync_disk_cp, sync_disk_update, disk_src,
+        disk_rr,
+        disk_brr,
+        disk_dio_rr,
+        disk_rw,
+        disk_brw,
+        disk_dio_rw,
+        disk_rd,
+        disk_brd,
+        disk_dio_rd,
+        disk_wrt,
+        disk_bwrt,
+        disk_dio_wrt,
+        disk_cp,
+        disk_bcp,
+        disk_dio_cp,
+        sync_disk_rw,
+        sync_disk_wrt,
+        sync_disk_cp,
+        sync_disk_update,
+        disk_src,
     ],
 )];
 
@@ -265,19 +339,23 @@ const FSERVER: Mix = &[
 
 const NEW_FSERVER: Mix = &[FSERVER_20, FSERVER_30, FSERVER_10, FSERVER_40];
 
-const FSERVER_20: (u32, &[Subtest]) = (
-    20,
-    &[add_int, add_long, add_short, creat_clo, dir_rtns_1, link_test, misc_rtns_1, ram_copy],
-);
-const FSERVER_30: (u32, &[Subtest]) = (
-    30,
-    &[disk_cp, disk_rd, disk_rr, disk_rw, disk_src, disk_wrt, sort_rtns_1, string_rtns],
-);
+const FSERVER_20: (u32, &[Subtest]) =
+    (20, &[add_int, add_long, add_short, creat_clo, dir_rtns_1, link_test, misc_rtns_1, ram_copy]);
+const FSERVER_30: (u32, &[Subtest]) =
+    (30, &[disk_cp, disk_rd, disk_rr, disk_rw, disk_src, disk_wrt, sort_rtns_1, string_rtns]);
 const FSERVER_10: (u32, &[Subtest]) = (
     10,
     &[
-        div_int, div_long, div_short, jmp_test, mem_rtns_2, mul_int, mul_long, mul_short,
-        signal_test, tcp_test,
+        div_int,
+        div_long,
+        div_short,
+        jmp_test,
+        mem_rtns_2,
+        mul_int,
+        mul_long,
+        mul_short,
+        signal_test,
+        tcp_test,
     ],
 );
 const FSERVER_40: (u32, &[Subtest]) = (40, &[mem_rtns_1, udp_test]);
@@ -287,18 +365,58 @@ const SHARED: Mix = &[
     (
         20,
         &[
-            disk_cp, disk_rd, disk_rr, disk_rw, disk_src, disk_wrt, exec_test, mul_double,
-            mul_float, mul_int, mul_long, mul_short, shell_rtns_1,
+            disk_cp,
+            disk_rd,
+            disk_rr,
+            disk_rw,
+            disk_src,
+            disk_wrt,
+            exec_test,
+            mul_double,
+            mul_float,
+            mul_int,
+            mul_long,
+            mul_short,
+            shell_rtns_1,
         ],
     ),
     (
         10,
         &[
-            array_rtns, brk_test, creat_clo, dgram_pipe, dir_rtns_1, div_double, div_float,
-            div_int, div_long, div_short, fork_test, jmp_test, link_test, matrix_rtns, mem_rtns_1,
-            mem_rtns_2, misc_rtns_1, new_raph, num_rtns_1, page_test, pipe_cpy, ram_copy, series_1,
-            shared_memory, sieve, signal_test, sort_rtns_1, stream_pipe, sync_disk_cp,
-            sync_disk_rw, sync_disk_wrt, tcp_test, trig_rtns, udp_test,
+            array_rtns,
+            brk_test,
+            creat_clo,
+            dgram_pipe,
+            dir_rtns_1,
+            div_double,
+            div_float,
+            div_int,
+            div_long,
+            div_short,
+            fork_test,
+            jmp_test,
+            link_test,
+            matrix_rtns,
+            mem_rtns_1,
+            mem_rtns_2,
+            misc_rtns_1,
+            new_raph,
+            num_rtns_1,
+            page_test,
+            pipe_cpy,
+            ram_copy,
+            series_1,
+            shared_memory,
+            sieve,
+            signal_test,
+            sort_rtns_1,
+            stream_pipe,
+            sync_disk_cp,
+            sync_disk_rw,
+            sync_disk_wrt,
+            tcp_test,
+            trig_rtns,
+            udp_test,
         ],
     ),
 ];

@@ -18,8 +18,8 @@ mod mixes;
 use mixes::{Kind, MIXES, NAMES, Subtest, jobs};
 use std::ffi::{CStr, CString};
 use vfs_api::{
-    Calls, Capability, Failure, FileSystem, Info, Meter, Param, Params, Phase, Phased,
-    Place, Rate, Shared, Suite, TaskMode,
+    Calls, Capability, Failure, FileSystem, Info, Meter, Param, Params, Phase, Phased, Place, Rate,
+    Shared, Suite, TaskMode,
 };
 
 /// Which jobs.
@@ -67,9 +67,8 @@ impl Phased for Aim7 {
     }
 
     fn needs(params: &Params) -> Vec<Capability> {
-        let direct = |(job, _): (Subtest, u32)| {
-            matches!(job.kind(), Kind::Disk(_, mixes::Caching::Direct))
-        };
+        let direct =
+            |(job, _): (Subtest, u32)| matches!(job.kind(), Kind::Disk(_, mixes::Caching::Direct));
         if mixes::hits(mix(params)).any(direct) { vec![Capability::Direct] } else { Vec::new() }
     }
 

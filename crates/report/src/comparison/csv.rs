@@ -1,8 +1,8 @@
 //! For a spreadsheet or a script: one row per task count, every digit there is.
 
 use super::{ComparisonFormat, sentence};
-use crate::{Medium, Style};
 use crate::escape::{csv as field, csv_number as number};
+use crate::{Medium, Style};
 use results::{Comparison, Pairing, Verdict};
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {

@@ -1,8 +1,8 @@
 //! For programs: the comparison with both runs whole, every sample, as described in `docs/comparison-format.md`.
 
 use super::ComparisonFormat;
-use crate::{Medium, Style};
 use crate::json::rows;
+use crate::{Medium, Style};
 use results::Comparison;
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {

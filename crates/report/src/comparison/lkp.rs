@@ -45,7 +45,8 @@ fn render(comparison: &Comparison, _: &Style) -> String {
         let short: String = mail::name(label).chars().take(width).collect();
         format!("{short:<width$}")
     };
-    out += &format!("\n{} {}\n", column(&comparison.labels[0], 16), column(&comparison.labels[1], 27));
+    out +=
+        &format!("\n{} {}\n", column(&comparison.labels[0], 16), column(&comparison.labels[1], 27));
     out += "---------------- --------------------------- \n";
     out += "         %stddev     %change         %stddev\n";
     out += "             \\          |                \\  \n";

@@ -13,7 +13,8 @@ pub(crate) const FORMAT: Format = Format {
 fn render(run: &Run, _: &Style) -> String {
     let (unit, stacks) = stacks::weighted(run);
     let what = if unit == "ns" { "waits for locks" } else { "samples in the kernel" };
-    let title = format!("{what}: {}", curves::labels(&run.curves.iter().collect::<Vec<_>>()).join("; "));
+    let title =
+        format!("{what}: {}", curves::labels(&run.curves.iter().collect::<Vec<_>>()).join("; "));
     let unit = if unit == "ns" { "ns waited" } else { unit };
     flame::svg(&title, unit, &stacks)
 }

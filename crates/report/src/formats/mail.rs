@@ -21,13 +21,20 @@ fn render(run: &Run, _: &Style) -> String {
         let heading = mail::wrap(&curves::heading(run, curve, mail::name));
         let table = match curve.points.len() {
             0 => "no point was measured".to_owned(),
-            _ => mail::ascii(&lay_out(&Table::of_curve_short(curve, curves::cpus(run, curve)), &style)),
+            _ => mail::ascii(&lay_out(
+                &Table::of_curve_short(curve, curves::cpus(run, curve)),
+                &style,
+            )),
         };
         paragraphs.push(format!("{heading}\n{table}"));
     }
     paragraphs.push(mail::ascii(&plot::plot(run, &style).join("\n")));
     let warnings = run.warnings.iter().map(|warning| {
-        mail::wrap(&format!("warning: {} ({})", mail::name(&warning.message), mail::name(&warning.advice)))
+        mail::wrap(&format!(
+            "warning: {} ({})",
+            mail::name(&warning.message),
+            mail::name(&warning.advice)
+        ))
     });
     paragraphs.extend(warnings);
     paragraphs.push(conditions::for_mail(run));

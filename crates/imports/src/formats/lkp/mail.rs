@@ -56,9 +56,7 @@ impl Parameters {
         let names = ["nr_task", "nr_threads", "load", "thread_nr", "nr_job"];
         let value = names.iter().find_map(|name| self.get(name))?;
         let tasks = match value.strip_suffix('%') {
-            Some(percent) => {
-                u64::from(cpus?).checked_mul(percent.parse().ok()?)? / 100
-            }
+            Some(percent) => u64::from(cpus?).checked_mul(percent.parse().ok()?)? / 100,
             None => value.strip_suffix('t').unwrap_or(value).parse().ok()?,
         };
         u32::try_from(tasks).ok().filter(|tasks| *tasks > 0)

@@ -23,7 +23,8 @@ impl<'a> Row<'a> {
                 break;
             }
             // In the first round the value comes without a change before it.
-            let value = if values.is_empty() { word } else { is_change(word).then(|| words.next())?? };
+            let value =
+                if values.is_empty() { word } else { is_change(word).then(|| words.next())?? };
             values.push(value.parse().ok().filter(|value: &f64| value.is_finite())?);
             if values.len() > MOST_COMMITS {
                 return None;
@@ -56,9 +57,18 @@ mod tests {
         let row = |line| Row::of(line).map(|row| (row.values, row.key));
         type Parts<'a> = (Vec<f64>, &'a str);
         let cases: [(&str, Option<Parts<'_>>); 13] = [
-            ("     24.47            -7.2       17.29        mpstat.cpu.all.soft%", Some((vec![24.47, 17.29], "mpstat.cpu.all.soft%"))),
-            ("  13467005           +94.7%   26223847        will-it-scale.104.processes", Some((vec![13467005.0, 26223847.0], "will-it-scale.104.processes"))),
-            ("11.22 ± 9% -4.1 7.13 ± 12% perf-profile.x", Some((vec![11.22, 7.13], "perf-profile.x"))),
+            (
+                "     24.47            -7.2       17.29        mpstat.cpu.all.soft%",
+                Some((vec![24.47, 17.29], "mpstat.cpu.all.soft%")),
+            ),
+            (
+                "  13467005           +94.7%   26223847        will-it-scale.104.processes",
+                Some((vec![13467005.0, 26223847.0], "will-it-scale.104.processes")),
+            ),
+            (
+                "11.22 ± 9% -4.1 7.13 ± 12% perf-profile.x",
+                Some((vec![11.22, 7.13], "perf-profile.x")),
+            ),
             ("11.22 \u{fffd} 9% -4.1 7.13 a.b", Some((vec![11.22, 7.13], "a.b"))),
             ("1 +1% 2 +2% 3 ± 5% a.b", Some((vec![1.0, 2.0, 3.0], "a.b"))),
             ("1.2e+09 +1% 1.3e+09 a.b", Some((vec![1.2e9, 1.3e9], "a.b"))),

@@ -148,7 +148,8 @@ impl<'a> Block<'a> {
         } else if let Some((done, per_second)) = self.timed() {
             draft.round(&series.unit(per_second), tasks, &[done]);
         } else {
-            let message = format!("line {}: {} has no figure that can be read", self.line, self.name);
+            let message =
+                format!("line {}: {} has no figure that can be read", self.line, self.name);
             draft.warn("no-figure", message, "leave that benchmark out, or let it run longer");
         }
     }

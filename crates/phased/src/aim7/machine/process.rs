@@ -72,8 +72,13 @@ pub(super) fn signal() -> Result<(), Failure> {
 /// Calls that do next to nothing.
 pub(super) fn small_calls() -> Result<(), Failure> {
     for _ in 0..1000 {
-        let ids = (rustix::process::getuid(), rustix::process::getgid(), rustix::process::getppid());
-        std::hint::black_box((getpid(), ids, rustix::time::clock_gettime(rustix::time::ClockId::Realtime)));
+        let ids =
+            (rustix::process::getuid(), rustix::process::getgid(), rustix::process::getppid());
+        std::hint::black_box((
+            getpid(),
+            ids,
+            rustix::time::clock_gettime(rustix::time::ClockId::Realtime),
+        ));
     }
     Ok(())
 }
