@@ -111,8 +111,8 @@ fn the_lists_as_json_have_a_fixed_shape() {
     };
     let (all, workloads, targets) = (json(&[]), json(&["workloads"]), json(&["targets"]));
     let designs = json(&["designs"]);
-    assert_eq!(keys(&all), ["designs", "eras", "machines", "targets", "workloads"]);
-    assert_eq!(keys(&workloads), ["workloads"]);
+    assert_eq!(keys(&all), ["designs", "eras", "fixed_work", "machines", "targets", "workloads"]);
+    assert_eq!(keys(&workloads), ["fixed_work", "workloads"]);
     assert_eq!(keys(&targets), ["targets"]);
     assert_eq!(keys(&designs), ["designs", "eras"]);
     for (list, of) in [(&workloads, "workloads"), (&targets, "targets"), (&designs, "eras")] {

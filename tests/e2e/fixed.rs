@@ -28,7 +28,8 @@ fn assert_all_was_done(curves: &[Curve], tasks: &[u32], runs: u32, ops: [u64; 4]
         for point in &curve.points {
             assert_eq!(point.samples.len() as u32, runs * point.tasks);
             assert!(point.samples.iter().all(|sample| sample.ops == ops), "{phase}: {point:?}");
-            let latency = point.fixed.and_then(|work| work.latency).expect("they are timed");
+            let latency =
+                point.fixed.as_deref().and_then(|work| work.latency).expect("they are timed");
             assert_eq!(latency.count, ops * u64::from(runs * point.tasks));
             assert!(latency.p50_ns <= latency.p99_ns && latency.p99_ns <= latency.max_ns);
             assert!(point.ops_per_s > 0.0);

@@ -308,7 +308,7 @@ impl<'a> Session<'a> {
                 locks.sort_by_key(|lock| std::cmp::Reverse((lock.wait_ns, lock.acquisitions)));
                 let (tasks, cpus) = (point.tasks as u32, crews.cpus(point));
                 let measured = Point::from_samples(tasks, cpus, samples, one.as_deref());
-                let traced = self.traced.get_mut(at).and_then(Option::take);
+                let traced = self.traced.get_mut(at).and_then(Option::take).map(Box::new);
                 points.push(Point { locks, rcu, traced, ..measured });
             }
             curves.push(Curve {

@@ -78,7 +78,7 @@ fn cpu_s(point: &Point) -> f64 {
 }
 
 fn tiobench_row(run: &Run, curve: &Curve, point: &Point) -> Option<String> {
-    let FixedWork { per_op, block_bytes, file_bytes, latency } = point.fixed?;
+    let FixedWork { per_op, block_bytes, file_bytes, latency } = *point.fixed.as_deref()?;
     let identifier = match curve.kind {
         Kind::Measured if curve.target.starts_with("dir:") => &run.host.kernel,
         _ => &curve.target,
@@ -158,7 +158,7 @@ pub(crate) fn latencies(curve: &Curve, cpus: usize) -> Option<Table> {
     ];
     let row = |point: &Point| {
         let Latency { mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns, .. } =
-            point.fixed?.latency?;
+            point.fixed.as_deref()?.latency?;
         let times =
             [mean_ns, p50_ns as f64, p90_ns as f64, p99_ns as f64, p999_ns as f64, max_ns as f64];
         let mut cells = vec![tasks_cell(point, cpus)];

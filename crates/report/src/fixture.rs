@@ -189,8 +189,8 @@ pub(crate) fn watched() -> Traced {
 pub(crate) fn traced_run() -> Run {
     let mut run = run();
     let points = &mut run.curves[0].points;
-    points[0].traced = Some(watched());
-    points[1].traced = Some(traced(1));
+    points[0].traced = Some(Box::new(watched()));
+    points[1].traced = Some(Box::new(traced(1)));
     run
 }
 

@@ -115,6 +115,8 @@ impl Default for Metric {
 }
 
 /// One task count of a curve: summary and samples.
+///
+/// What is large and most points have not is boxed, for a file of another tool may hold very many points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Tasks running at the same time.
@@ -151,7 +153,7 @@ pub struct Point {
     pub locks: Vec<LockUse>,
     /// Waits for locks of this kernel, seen in slices apart from the samples; none where nobody asked, and elsewhere.
     #[serde(default)]
-    pub traced: Option<Traced>,
+    pub traced: Option<Box<Traced>>,
     /// Cache lines that moved between CPUs, most transfers first; only of a simulated machine.
     #[serde(default)]
     pub lines: Vec<LineUse>,
@@ -164,7 +166,7 @@ pub struct Point {
     /// Set where each task had so much work to do, not so much time: a round's rate then is all operations by the time until
     /// the last task had ended.
     #[serde(default)]
-    pub fixed: Option<FixedWork>,
+    pub fixed: Option<Box<FixedWork>>,
     /// Every measured slice of every task, ordered by round, then task.
     pub samples: Vec<Sample>,
 }

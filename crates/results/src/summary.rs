@@ -30,7 +30,7 @@ impl Point {
         one_task: Option<&[Sample]>,
         work: FixedWork,
     ) -> Point {
-        Point::of(tasks, cpus, samples, one_task, Some(work))
+        Point::of(tasks, cpus, samples, one_task, Some(Box::new(work)))
     }
 
     fn of(
@@ -38,18 +38,18 @@ impl Point {
         cpus: Vec<u32>,
         mut samples: Vec<Sample>,
         one_task: Option<&[Sample]>,
-        fixed: Option<FixedWork>,
+        fixed: Option<Box<FixedWork>>,
     ) -> Point {
         // Also makes the sums below independent of the order of arrival, to the last bit.
         samples.sort_by_key(|sample| (sample.round, sample.task));
         let one_task = if tasks == 1 { Some(samples.as_slice()) } else { one_task };
-        let fixed_work = fixed.as_ref();
+        let fixed_work = fixed.as_deref();
         let speedup =
             one_task.and_then(|one_task| stats::median(&speedups(&samples, one_task, fixed_work)));
 
         let rates: Vec<f64> = rates_by_round(&samples, fixed_work).into_values().collect();
         let ops_per_s = stats::median(&rates).unwrap_or(0.0);
-        let per_op = fixed.map_or(1.0, |work| work.per_op);
+        let per_op = fixed_work.map_or(1.0, |work| work.per_op);
         let usecs_per_op = quotient(1e6 * per_op, ops_per_s).unwrap_or(0.0);
         Point {
             tasks,
@@ -76,7 +76,7 @@ impl Point {
 
     /// Operations per second of all tasks together in each round, in the order of rounds; of fixed work in the metric's unit.
     pub fn round_rates(&self) -> Vec<f64> {
-        rates_by_round(&self.samples, self.fixed.as_ref()).into_values().collect()
+        rates_by_round(&self.samples, self.fixed.as_deref()).into_values().collect()
     }
 
     /// For each round the seconds from the opening of the barrier until the last task had ended.
@@ -116,7 +116,7 @@ impl Curve {
             .points
             .iter()
             .map(|point| {
-                let ratios = speedups(&point.samples, &one_task?.samples, point.fixed.as_ref());
+                let ratios = speedups(&point.samples, &one_task?.samples, point.fixed.as_deref());
                 let (rate, ci95) = (point.speedup?, stats::median_ci95(&ratios));
                 Some(ShapePoint { tasks: point.tasks, rate, ci95 })
             })
@@ -136,7 +136,7 @@ impl Curve {
     pub fn speedup_ci95(&self, tasks: u32) -> Option<[f64; 2]> {
         let of = |tasks: u32| self.points.iter().find(|point| point.tasks == tasks);
         let point = of(tasks)?;
-        let ratios = speedups(&point.samples, &of(1)?.samples, point.fixed.as_ref());
+        let ratios = speedups(&point.samples, &of(1)?.samples, point.fixed.as_deref());
         stats::median_ci95(&ratios)
     }
 }

@@ -273,9 +273,9 @@ prop_compose! {
         (speedup, efficiency) in (prop::option::of(figure()), prop::option::of(figure())),
         locks in prop::collection::vec(any_lock(), 0..3),
         lines in prop::collection::vec(any_line(), 0..3),
-        traced in prop::option::of(any_traced().boxed()),
+        traced in prop::option::of(any_traced().prop_map(Box::new).boxed()),
         (shares, rcu) in (prop::option::of(any_shares()), prop::option::of(any_backlog())),
-        fixed in prop::option::of(any_fixed()),
+        fixed in prop::option::of(any_fixed().prop_map(Box::new)),
         samples in prop::collection::vec(any_sample(), 0..6),
     ) -> Point {
         let [ops_per_s, usecs_per_op, usecs_per_op_task, real_s, user_s, sys_s, fairness] = figures;

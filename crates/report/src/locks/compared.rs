@@ -65,7 +65,7 @@ impl Both {
 fn waits_of(pair: [&Point; 2], style: &Style) -> Vec<Vec<String>> {
     let looked = pair.map(|point| {
         let counts = |traced: &results::Traced| traced.contentions.is_some();
-        !point.locks.is_empty() || point.traced.as_ref().is_some_and(counts)
+        !point.locks.is_empty() || point.traced.as_deref().is_some_and(counts)
     });
     let mut locks: Vec<Both> = Vec::new();
     for (side, point) in pair.into_iter().enumerate() {
@@ -143,7 +143,7 @@ fn samples(pairs: &[[&Point; 2]], style: &Style) -> Option<Table> {
 }
 
 fn samples_of(pair: [&Point; 2]) -> Vec<Vec<String>> {
-    let sides = pair.map(|point| point.traced.as_ref()?.samples.as_ref());
+    let sides = pair.map(|point| point.traced.as_deref()?.samples.as_ref());
     let mut functions: Vec<(&str, [Option<f64>; 2])> = Vec::new();
     let share = |side: &CpuSamples, count: u64| count as f64 * 100.0 / side.total.max(1) as f64;
     for (side, samples) in sides.iter().enumerate() {
@@ -194,7 +194,7 @@ mod tests {
     fn both_sides_stand_beside_each_other_with_the_change() {
         let before = fixture::traced_run().curves.remove(0);
         let mut after = before.clone();
-        after.points[1].traced = Some(fixture::traced(2));
+        after.points[1].traced = Some(Box::new(fixture::traced(2)));
         let traced = after.points[1].traced.as_mut().expect("traced");
         traced.waits.remove(1);
         traced.samples.as_mut().expect("sampled").functions.remove(1);

@@ -193,11 +193,11 @@ fn points(connection: &Connection, curve: i64) -> Result<Vec<Point>> {
             efficiency: fields.take()?,
             fairness: fields.take()?,
             locks: usage::locks(connection, id)?,
-            traced: trace::of_point(connection, id)?,
+            traced: trace::of_point(connection, id)?.map(Box::new),
             lines: usage::lines(connection, id)?,
             shares: usage::shares(connection, id)?,
             rcu: usage::backlog(connection, id)?,
-            fixed: usage::fixed(connection, id)?,
+            fixed: usage::fixed(connection, id)?.map(Box::new),
             samples: samples(connection, id)?,
         })
     })

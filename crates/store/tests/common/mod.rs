@@ -173,19 +173,19 @@ pub(crate) fn run(rounds: u32) -> Run {
         hold_ns: 80_000,
         hold_max_ns: 700,
     }];
-    with_everything.traced = Some(traced());
+    with_everything.traced = Some(Box::new(traced()));
     with_everything.lines =
         vec![LineUse { name: "dentry.d_count".into(), transfers: 77, wait_ns: 8000 }];
     with_everything.shares =
         Some(TimeShares { work: 0.5, lines: 0.25, spin: 0.125, sleep: 0.125, ready: 0.0 });
     with_everything.rcu = Some(RcuBacklog { waiting: 3, peak: 40, peak_bytes: 10_240 });
     let latency = Latency { count: 12, mean_ns: 1500.5, max_ns: 9000, ..Latency::default() };
-    with_everything.fixed = Some(FixedWork {
+    with_everything.fixed = Some(Box::new(FixedWork {
         per_op: 60.0,
         block_bytes: 4096,
         file_bytes: 8192,
         latency: Some(latency),
-    });
+    }));
     Run {
         schema: Run::SCHEMA.into(),
         vfscale: "0.1.0".into(),
