@@ -141,7 +141,7 @@ fn the_verdict_says_size_and_place() {
             "open_close is undecided at 1, 2 and 4 tasks (about 210 more rounds would probably decide it)"
         ]
     );
-    let [_, _, nothing, idle, many, seconds, _] = &odd()[..] else { panic!("seven") };
+    let [_, _, nothing, idle, many, seconds, ..] = &odd()[..] else { panic!("seven") };
     assert!(verdict(nothing, str::to_owned)[0].contains("nothing can be compared"));
     assert_eq!(verdict(idle, str::to_owned), ["open_close is undecided at 1, 2 and 4 tasks"]);
     let many = &verdict(many, str::to_owned)[0];
