@@ -43,7 +43,7 @@ fn nameless(era: &lab::eras::Era, mode: TaskMode) -> Vec<String> {
         tasks: 8,
         kernel_cpus: 8,
         seed: 1,
-        limit: Limit::ops(600, 20_000_000),
+        limit: Limit::ops(300, 20_000_000),
         before: harness::Before::Nothing,
     };
     let ends = [lab::eras::ERAS.first(), lab::eras::ERAS.last()];

@@ -21,7 +21,7 @@
 //! └── i_raw_lock
 //! ```
 
-use super::image::{DiskImage, InodeImage, RawInode};
+use super::image::{DiskImage, INODES_PER_BLOCK, InodeImage, InodeTable, RawInode};
 use super::journal::{Buffer, Journal, Mode, Ticket};
 use super::node::OrphanNode;
 use crate::design::Env;
@@ -31,8 +31,6 @@ use std::cell::RefCell;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Inodes of 256 bytes in a block of 4 KiB.
-const INODES_PER_BLOCK: u32 = 16;
 /// Up to so many inodes, the whole table is made at once. (Loom does not know how a later block gets to the other threads; its models
 /// have a few.)
 const MADE_AT_ONCE: u32 = INODES_PER_BLOCK;
@@ -130,9 +128,8 @@ pub struct Disk<P: Platform> {
     super_buffer: Buffer<P>,
     /// s_last_orphan in the super block's buffer. Under the lock of the on-disk list, within a handle.
     last_orphan: POwned<P, P::Cell<u32>>,
-    /// Of a large table blocks are made when they are first used: most of the CPUs' shares of inodes never are. Boxed, for those that
-    /// are not there.
-    table: Vec<OnceLock<Box<TableBlock<P>>>>,
+    /// Of a large table blocks are made when they are first used: most of the CPUs' shares of inodes never are.
+    table: Vec<OnceLock<TableBlock<P>>>,
     env: Env,
     inodes: u32,
     orphan_file: Vec<OrphanBlock<P>>,
@@ -147,7 +144,7 @@ impl<P: Platform> Disk<P> {
         let blocks = 0..geometry.orphan_blocks;
         let durable = DiskImage {
             last_orphan: 0,
-            inodes: vec![RawInode::default(); geometry.inodes as usize],
+            inodes: InodeTable::new(geometry.inodes),
             orphan_file: vec![vec![0; geometry.entries]; geometry.orphan_blocks],
         };
         let disk = Disk {
@@ -172,7 +169,7 @@ impl<P: Platform> Disk<P> {
         let make = || {
             let first = at as u32 * INODES_PER_BLOCK;
             let count = INODES_PER_BLOCK.min(self.inodes - first) as usize;
-            Box::new(TableBlock::new(&self.env, at, count))
+            TableBlock::new(&self.env, at, count)
         };
         self.table[at].get_or_init(make)
     }
@@ -209,10 +206,8 @@ impl<P: Platform> Disk<P> {
                         durable.last_orphan = self.last_orphan.with(|ino| unsafe { *ino });
                     }
                     Block::InodeTable(at) => {
-                        let first = at * INODES_PER_BLOCK as usize;
-                        for (to, raw) in
-                            durable.inodes[first..].iter_mut().zip(&self.table_block(at).inodes)
-                        {
+                        let to = durable.inodes.block_mut(at);
+                        for (to, raw) in to.iter_mut().zip(&self.table_block(at).inodes) {
                             *to = raw.with(|raw| *raw);
                         }
                     }

@@ -21,13 +21,48 @@ pub(super) struct RawInode {
     pub(super) next_orphan: u32,
 }
 
+/// Inodes of 256 bytes in a block of 4 KiB.
+pub(super) const INODES_PER_BLOCK: u32 = 16;
+
+/// The inode table on disk. It is large, and most of its blocks are never written: those are not here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct InodeTable {
+    /// Numbers 1 to this one.
+    inodes: u32,
+    written: BTreeMap<usize, Box<[RawInode; INODES_PER_BLOCK as usize]>>,
+}
+
+impl InodeTable {
+    /// With so many inodes, none in use.
+    pub(super) fn new(inodes: u32) -> Self {
+        InodeTable { inodes, written: BTreeMap::new() }
+    }
+
+    /// A block, to be written. Of the last one there may be more than there are inodes.
+    pub(super) fn block_mut(&mut self, at: usize) -> &mut [RawInode] {
+        &mut **self.written.entry(at).or_default()
+    }
+
+    /// The inode with a number; none if there is no such number.
+    pub(super) fn get(&self, ino: u32) -> Option<RawInode> {
+        let at = ino.checked_sub(1).filter(|at| *at < self.inodes)?;
+        let block = self.written.get(&((at / INODES_PER_BLOCK) as usize));
+        Some(block.map_or_else(RawInode::default, |block| block[(at % INODES_PER_BLOCK) as usize]))
+    }
+
+    /// Every inode with its number.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, RawInode)> {
+        (1..=self.inodes).filter_map(|ino| Some((ino, self.get(ino)?)))
+    }
+}
+
 /// The durable state of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskImage {
     /// s_last_orphan.
     pub(super) last_orphan: u32,
-    /// The inode table; the first one has number 1.
-    pub(super) inodes: Vec<RawInode>,
+    /// The inode table.
+    pub(super) inodes: InodeTable,
     /// Entries of the orphan file, by block.
     pub(super) orphan_file: Vec<Vec<u32>>,
 }
@@ -63,7 +98,7 @@ impl DiskImage {
     /// Processes the orphans as a mount does (ext4_orphan_cleanup): first the list, then the orphan file.
     pub fn recover(&self) -> Recovered {
         let mut recovered = Recovered::default();
-        for (ino, raw) in (1..).zip(&self.inodes) {
+        for (ino, raw) in self.inodes.iter() {
             if raw.image.used {
                 recovered.inodes.insert(ino, raw.image);
             }
@@ -97,9 +132,8 @@ impl DiskImage {
 
     /// The inode of a record (ext4_orphan_get).
     fn orphan(&self, ino: u32) -> Result<RawInode, Corruption> {
-        let at = (ino as usize).checked_sub(1);
-        let raw = at.and_then(|at| self.inodes.get(at)).ok_or(Corruption::NoSuchInode(ino))?;
-        if raw.image.used { Ok(*raw) } else { Err(Corruption::NotAllocated(ino)) }
+        let raw = self.inodes.get(ino).ok_or(Corruption::NoSuchInode(ino))?;
+        if raw.image.used { Ok(raw) } else { Err(Corruption::NotAllocated(ino)) }
     }
 }
 

@@ -172,7 +172,7 @@ impl Run {
         self.check();
         let image = self.subject.orphans.disk().crash();
         assert_eq!(image.last_orphan, 0);
-        assert!(image.inodes.iter().all(|raw| raw.next_orphan == 0 && !raw.image.used));
+        assert!(image.inodes.iter().all(|(_, raw)| raw.next_orphan == 0 && !raw.image.used));
         assert!(image.orphan_file.iter().flatten().all(|&ino| ino == 0));
     }
 }

@@ -1,6 +1,6 @@
 //! Recovery of images made by hand, and what an image is.
 
-use super::super::image::{Corruption, DiskImage, InodeImage, RawInode};
+use super::super::image::{Corruption, DiskImage, InodeImage, InodeTable, RawInode};
 use super::{ENV, LockFreeFile, LockedFile, cx, nodes, small_file, sorted, subjects};
 use crate::orphan_list::Orphans;
 use crate::orphan_list::file::{Atomic, Steps};
@@ -15,9 +15,9 @@ fn raw(nlink: u32, next_orphan: u32) -> RawInode {
 
 /// Inodes 1 to 4 are in use; 5 is not.
 fn image(last_orphan: u32, next: [u32; 4], orphan_file: &[&[u32]]) -> DiskImage {
-    let mut inodes: Vec<_> =
-        next.iter().zip([0, 1, 0, 1]).map(|(&n, nlink)| raw(nlink, n)).collect();
-    inodes.push(RawInode::default());
+    let mut inodes = InodeTable::new(5);
+    let used = next.iter().zip([0, 1, 0, 1]).map(|(&n, nlink)| raw(nlink, n));
+    inodes.block_mut(0).iter_mut().zip(used).for_each(|(to, raw)| *to = raw);
     let orphan_file = orphan_file.iter().map(|block| block.to_vec()).collect();
     DiskImage { last_orphan, inodes, orphan_file }
 }

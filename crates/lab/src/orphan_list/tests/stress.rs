@@ -20,7 +20,7 @@ pub(super) fn check_image(image: &DiskImage, name: &str) {
     let recovered = image.recover();
     assert_eq!(recovered.errors, [], "{name}");
     let those = |f: fn(&InodeImage) -> bool| {
-        let inodes = (1..).zip(&image.inodes);
+        let inodes = image.inodes.iter();
         inodes.filter(move |(_, raw)| raw.image.used && f(&raw.image)).map(|(ino, _)| ino)
     };
     let deleted: Vec<u32> = those(|inode| inode.nlink == 0).collect();
@@ -132,7 +132,7 @@ fn stress(subject: &Subject<Real>) {
     disk.commit(cx(&rcu, 0));
     assert_eq!(subject.orphans.recorded(), []);
     let image = disk.crash();
-    assert!(image.inodes.iter().all(|raw| !raw.image.used && raw.next_orphan == 0));
+    assert!(image.inodes.iter().all(|(_, raw)| !raw.image.used && raw.next_orphan == 0));
     assert_eq!(image.last_orphan, 0);
 }
 
