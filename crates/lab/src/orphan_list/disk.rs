@@ -33,8 +33,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Inodes of 256 bytes in a block of 4 KiB.
 const INODES_PER_BLOCK: u32 = 16;
-/// Up to so many inodes, the whole table is made at once. (Loom does not know how a later block gets to the other threads.)
-const MADE_AT_ONCE: u32 = 1 << 14;
+/// Up to so many inodes, the whole table is made at once. (Loom does not know how a later block gets to the other threads; its models
+/// have a few.)
+const MADE_AT_ONCE: u32 = INODES_PER_BLOCK;
 /// Entries of the orphan file on a line.
 const ENTRIES_PER_LINE: usize = 16;
 
@@ -129,8 +130,9 @@ pub struct Disk<P: Platform> {
     super_buffer: Buffer<P>,
     /// s_last_orphan in the super block's buffer. Under the lock of the on-disk list, within a handle.
     last_orphan: POwned<P, P::Cell<u32>>,
-    /// Of a large table blocks are made when they are first used: of thousands of CPUs' shares of inodes, most never are.
-    table: Vec<OnceLock<TableBlock<P>>>,
+    /// Of a large table blocks are made when they are first used: most of the CPUs' shares of inodes never are. Boxed, for those that
+    /// are not there.
+    table: Vec<OnceLock<Box<TableBlock<P>>>>,
     env: Env,
     inodes: u32,
     orphan_file: Vec<OrphanBlock<P>>,
@@ -170,7 +172,7 @@ impl<P: Platform> Disk<P> {
         let make = || {
             let first = at as u32 * INODES_PER_BLOCK;
             let count = INODES_PER_BLOCK.min(self.inodes - first) as usize;
-            TableBlock::new(&self.env, at, count)
+            Box::new(TableBlock::new(&self.env, at, count))
         };
         self.table[at].get_or_init(make)
     }

@@ -65,6 +65,15 @@ impl<P: Platform> FsStruct<P> {
         }
     }
 
+    /// Gives its lines their names; once it is where it stays.
+    pub fn name_lines(&self) {
+        P::name(&self.rwlock, "fs_struct.lock");
+        P::name(&self.spinlock, "fs_struct.lock");
+        P::name(&self.seq, "fs_struct.seq");
+        P::name(&self.root, "fs_struct.root");
+        P::name(&self.cwd, "fs_struct.pwd");
+    }
+
     /// Replaces the working directory (set_fs_pwd). Takes over the references of `new`; those of the path answered are the
     /// caller's to drop.
     pub fn set_cwd(&self, _cx: Cx<'_, P>, _walk: &dyn PathWalk<P>, new: Path<P>) -> Path<P> {

@@ -48,7 +48,9 @@ impl<P: Platform> Task<P> {
             fs: FsStruct::new(&kernel.env, root, root),
             tasks: AtomicUsize::new(1),
         };
-        Task { kernel: Arc::clone(kernel), process: Arc::new(process), cpu }
+        let process = Arc::new(process);
+        process.fs.name_lines();
+        Task { kernel: Arc::clone(kernel), process, cpu }
     }
 
     /// Another thread of the same process, on `cpu`.
