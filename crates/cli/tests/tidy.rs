@@ -67,6 +67,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("guest", &["results"]),
     ("reproduce", &["harness", "machine", "results", "stats", "vfs-api", "workloads"]),
+    ("bench-peers", &["results", "stats"]),
     ("overhead", &["harness", "results", "stats", "vfs-api", "workloads"]),
     ("bench-simulator", &["machine"]),
     ("xtask", &[]),
