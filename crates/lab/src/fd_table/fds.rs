@@ -167,7 +167,7 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let pick = (random >> 33) as usize;
             // Mostly the lowest of all, sometimes from some number on.
-            let least = if pick % 5 == 0 { pick / 80 % limit } else { 0 };
+            let least = if pick.is_multiple_of(5) { pick / 80 % limit } else { 0 };
             if pick % 16 < 9 {
                 let found = loop {
                     match fds.claim(least) {
