@@ -58,7 +58,8 @@ const LINUX_2_6_38: Parts =
     Parts { mount_ref: "long_short", path_walk: "rcu_walk", ..LINUX_2_6_36 };
 const LINUX_3_13: Parts = Parts { file_list: "none", ..LINUX_2_6_38 };
 const LINUX_3_16: Parts = Parts { orphan_list: "reduced", ..LINUX_3_13 };
-const LINUX_5_15: Parts = Parts { dir_lock: "rwsem", orphan_list: "file", ..LINUX_3_16 };
+const LINUX_5_15: Parts =
+    Parts { path_walk: "rcu_walk_fast_dput", dir_lock: "rwsem", orphan_list: "file", ..LINUX_3_16 };
 const LINUX_6_18: Parts =
     Parts { fd_table: "typesafe", dir_lock: "rwsem_lockless_create", ..LINUX_5_15 };
 

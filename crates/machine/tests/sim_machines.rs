@@ -65,7 +65,7 @@ fn errors_name_the_key_and_what_was_expected() {
     assert!(missing.contains("hodl_ns") && missing.contains("hold_ns"), "{missing}");
     let text = complaint("value = 95", "value = \"95\"");
     assert!(text.contains("memory_ns") && text.contains("expected"), "{text}");
-    let share = complaint("home_share = { value = 0.55", "home_share = { value = 1.5");
+    let share = complaint("home_share = { value = 0.65", "home_share = { value = 1.5");
     assert_eq!(share, "`home_share`: expected a number from 0 to 1, found 1.5");
     let size = complaint("size = 2", "size = 0");
     assert_eq!(size, "`level.size of `hop1``: expected a number from 1 to 4096, found 0");

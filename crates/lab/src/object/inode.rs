@@ -1,10 +1,9 @@
 //! struct inode: a directory or a regular file.
 
-use super::{Raw, SuperBlock};
+use super::{FileData, Raw, SuperBlock};
 use crate::dir_lock::DirLock;
 use crate::orphan_list::OrphanNode;
 use machine::Platform;
-use machine::sync::SpinLock;
 
 /// Directory or regular file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +28,8 @@ pub struct Inode<P: Platform> {
     pub nlink: P::U32,
     /// Dentries that point to it (hard links), plus 1 while it is being used to look (i_count).
     pub count: P::U64,
-    /// The bytes. Under a lock of its own: page locks, as it were.
-    pub data: SpinLock<P, Vec<u8>>,
+    /// What is in it. Of a directory: nothing.
+    pub data: FileData<P>,
     /// Its place on the orphan list.
     pub orphan: OrphanNode<P>,
 }

@@ -48,7 +48,7 @@ pub struct Dentry<P: Platform> {
     /// d_iname. Written once, before the dentry is published: walkers read it without a lock.
     inline: P::Cell<[u8; INLINE]>,
     // The second line: written by who takes references.
-    /// d_lockref: lock and count in one word. Of the design `rcu_walk`.
+    /// d_lockref: lock and count in one word. Of the designs `rcu_walk*`.
     pub(super) lockref: Lockref<P>,
     /// d_lock, of the other designs.
     pub(super) lock: Spin<P>,

@@ -4,7 +4,7 @@
 //! The lock is the ticket lock of 3.12: tickets in the upper half of the word, the count in the lower. A dead count is negative.
 
 use machine::{LockKind, LockTag, Platform, Word};
-use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 
 const COUNT: u64 = 0xffff_ffff;
 /// The sign of the count.
@@ -38,7 +38,8 @@ pub(super) struct Lockref<P: Platform> {
 
 /// What became of a change without the lock.
 enum Fast {
-    Done,
+    /// To this count.
+    Done(u32),
     Refused,
     Locked,
 }
@@ -62,7 +63,7 @@ impl<P: Platform> Lockref<P> {
             let Some(new) = new(count(word)) else { return Fast::Refused };
             let next = word & !COUNT | u64::from(new);
             match self.word.compare_exchange(word, next, order, Relaxed) {
-                Ok(_) => return Fast::Done,
+                Ok(_) => return Fast::Done(new),
                 Err(found) => word = found,
             }
         }
@@ -72,7 +73,7 @@ impl<P: Platform> Lockref<P> {
     /// One more reference, for who holds one.
     #[inline]
     pub(super) fn get(&self) {
-        if !matches!(self.change(Acquire, |count| Some(count + 1)), Fast::Done) {
+        if !matches!(self.change(Acquire, |count| Some(count + 1)), Fast::Done(_)) {
             self.lock();
             self.add();
             self.unlock();
@@ -83,7 +84,7 @@ impl<P: Platform> Lockref<P> {
     #[inline]
     pub(super) fn get_not_dead(&self) -> bool {
         match self.change(Acquire, |count| (!is_dead(count)).then(|| count + 1)) {
-            Fast::Done => true,
+            Fast::Done(_) => true,
             Fast::Refused => false,
             Fast::Locked => {
                 self.lock();
@@ -100,7 +101,7 @@ impl<P: Platform> Lockref<P> {
     /// One reference less and true, unless it is the last: then the lock is taken, and the reference still there.
     #[inline]
     pub(super) fn put_or_lock(&self) -> bool {
-        if matches!(self.change(Release, |count| (count > 1).then(|| count - 1)), Fast::Done) {
+        if matches!(self.change(Release, |count| (count > 1).then(|| count - 1)), Fast::Done(_)) {
             return true;
         }
         self.lock();
@@ -110,6 +111,17 @@ impl<P: Platform> Lockref<P> {
             self.unlock();
         }
         others
+    }
+
+    /// One reference less, the last one too, and how many are left; none if the lock is not free, and nothing done
+    /// (lockref_put_return).
+    #[inline]
+    pub(super) fn put_return(&self) -> Option<u32> {
+        // AcqRel: who puts the last one looks at what those did that put theirs before.
+        match self.change(AcqRel, |count| Some(count - 1)) {
+            Fast::Done(left) => Some(left),
+            Fast::Refused | Fast::Locked => None,
+        }
     }
 
     /// The count; stable under the lock.
@@ -128,7 +140,7 @@ impl<P: Platform> Lockref<P> {
         self.word.fetch_sub(1, Relaxed);
     }
 
-    /// No reference can be got from now on. Under the lock, by who has the last.
+    /// No reference can be got from now on. Under the lock, by who has the last or had it.
     pub(super) fn mark_dead(&self) {
         self.word.fetch_or(DEAD, Relaxed);
     }

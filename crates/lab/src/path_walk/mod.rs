@@ -126,4 +126,5 @@ designs! {
     dcache_lock::DcacheLock,
     dentry_locks::DentryLocks,
     rcu_walk::RcuWalk,
+    rcu_walk_fast_dput::RcuWalkFastDput,
 }

@@ -6,7 +6,8 @@
 //! begins again, with references (as the other designs walk). A walk begins by fs_struct's sequence count.
 //!
 //! Lock and count of a dentry are one word, changed without taking the lock as long as it is free (lockref). The last reference
-//! is dropped under the lock (lockref_put_or_lock, as in 3.12). Its lock is the ticket lock of 3.12, whatever the era's spinlock is.
+//! is dropped under the lock (lockref_put_or_lock, as in 3.12; later kernels: `rcu_walk_fast_dput`). Its lock is the ticket lock of
+//! 3.12, whatever the era's spinlock is.
 //!
 //! A name that is not there is answered from the hash chain and rename_lock alone, as the kernel answers from a negative dentry.
 //!
@@ -47,12 +48,12 @@ impl RcuWalk {
 
     /// A cache for a kernel like `env`.
     pub fn make<P: Platform>(env: &Env) -> Box<dyn PathWalk<P>> {
-        Box::new(Tree::new(env, Lockrefs::<{ seeded::NONE }>))
+        Box::new(Tree::new(env, Lockrefs::<false, { seeded::NONE }>))
     }
 }
 
-/// Lock and count in one word.
-pub(super) struct Lockrefs<const SEEDED: u8>;
+/// Lock and count in one word. The last put takes the lock, or does only if the dentry changes by it.
+pub(super) struct Lockrefs<const FAST_DPUT: bool, const SEEDED: u8>;
 
 fn locked<P: Platform, R>(dentry: &Dentry<P>, f: impl FnOnce() -> R) -> R {
     dentry.lockref.lock();
@@ -61,7 +62,37 @@ fn locked<P: Platform, R>(dentry: &Dentry<P>, f: impl FnOnce() -> R) -> R {
     result
 }
 
-impl<P: Platform, const SEEDED: u8> Discipline<P> for Lockrefs<SEEDED> {
+/// One reference less. True if it was the last: then it is gone too, and the lock held.
+fn put_or_lock<P: Platform>(dentry: &Dentry<P>) -> bool {
+    if dentry.lockref.put_or_lock() {
+        return false;
+    }
+    dentry.lockref.sub();
+    true
+}
+
+/// The same, but a dentry that stays as it is needs no lock (fast_dput, retain_dentry). `look_again`: whether somebody has got a
+/// reference before the lock, or was here before.
+fn put_fast<P: Platform>(dentry: &Dentry<P>, look_again: bool) -> bool {
+    match dentry.lockref.put_return() {
+        Some(left) if left > 0 || (dentry.is_hashed() && dentry.on_lru()) => return false,
+        Some(_) => dentry.lockref.lock(),
+        None => {
+            dentry.lockref.lock();
+            dentry.lockref.sub();
+        }
+    }
+    // Not 0 either if it is dead.
+    let last = dentry.lockref.count() == 0 || !look_again;
+    if !last {
+        dentry.lockref.unlock();
+    }
+    last
+}
+
+impl<P: Platform, const FAST_DPUT: bool, const SEEDED: u8> Discipline<P>
+    for Lockrefs<FAST_DPUT, SEEDED>
+{
     const CHAIN_LOCKS: bool = true;
     const ANNOUNCES: bool = true;
     const GRACE: bool = SEEDED != seeded::FREE_AT_ONCE;
@@ -96,7 +127,12 @@ impl<P: Platform, const SEEDED: u8> Discipline<P> for Lockrefs<SEEDED> {
     }
 
     fn put(&self, cache: &Cache<P>, dentry: &Dentry<P>) -> bool {
-        if dentry.lockref.put_or_lock() {
+        let last = if FAST_DPUT {
+            put_fast(dentry, SEEDED != seeded::COUNT_FIRST)
+        } else {
+            put_or_lock(dentry)
+        };
+        if !last {
             return false;
         }
         let dies = !dentry.is_hashed();
@@ -105,7 +141,6 @@ impl<P: Platform, const SEEDED: u8> Discipline<P> for Lockrefs<SEEDED> {
             dentry.lockref.mark_dead();
         } else {
             cache.lru.add(dentry);
-            dentry.lockref.sub();
         }
         dentry.lockref.unlock();
         dies

@@ -32,8 +32,7 @@ impl<P: Platform> Task<P> {
             let result = mount.want_write(cx);
             if result.is_ok() {
                 inode.lock.lock(cx);
-                let size = inode.data.with(|data| data.len() as u64);
-                kernel.record(cx, inode, size);
+                kernel.record(cx, inode, inode.data.size());
                 inode.lock.unlock(cx);
                 mount.drop_write(cx);
             }

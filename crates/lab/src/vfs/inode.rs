@@ -2,10 +2,9 @@
 
 use super::Kernel;
 use super::kernel::Numbers;
-use crate::object::{Inode, Kind, Raw};
+use crate::object::{FileData, Inode, Kind, Raw};
 use crate::orphan_list::{InodeImage, OrphanNode};
 use crate::path_walk::Dentry;
-use machine::sync::SpinLock;
 use machine::{Cx, POwned, Plain, Platform, Word};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 use vfs_api::Errno;
@@ -29,12 +28,12 @@ impl<P: Platform> Kernel<P> {
             lock: self.dir_locks.inode(lock),
             nlink: P::U32::new(nlink),
             count: P::U64::new(1),
-            data: SpinLock::new(self.env.spin, "page lock", Vec::new()),
+            data: FileData::new(self.env.spin),
             orphan: OrphanNode::new(&self.env, ino),
         });
         P::name(&inode.count, "inode.i_count");
         P::name(&inode.nlink, "inode.i_nlink");
-        P::name(&inode.data, "inode.i_data");
+        inode.data.name_lines();
         P::name(&inode.orphan, "inode.i_orphan");
         // Relaxed: only this CPU changes its counter.
         let nr = self.nr_inodes.get(cx.cpu);
@@ -65,7 +64,7 @@ impl<P: Platform> Kernel<P> {
         let sb = self.sb();
         // AcqRel: a remount looks when no writer is left, and this is done as one (`remount_super`).
         sb.remove_count.fetch_add(1, AcqRel);
-        let size = inode.data.with(|data| data.len() as u64);
+        let size = inode.data.size();
         let handle = sb.orphans.disk().start(cx);
         handle.set_inode(inode.ino, InodeImage { nlink: 0, size, used: true });
         sb.orphans.add(cx, &handle, &inode.orphan);
@@ -78,9 +77,9 @@ impl<P: Platform> Kernel<P> {
         let orphans = &self.sb().orphans;
         let nlink = inode.nlink.load(Relaxed);
         let image = InodeImage { nlink, size: len, used: true };
-        let before = inode.data.with(|data| data.len() as u64);
+        let before = inode.data.size();
         if len > before {
-            inode.data.with(|data| data.resize(len as usize, 0));
+            inode.data.change(|data| data.resize(len as usize, 0));
             let handle = orphans.disk().start(cx);
             handle.set_inode(inode.ino, image);
             handle.stop();
@@ -96,7 +95,7 @@ impl<P: Platform> Kernel<P> {
         // ext4_truncate
         let handle = orphans.disk().start(cx);
         orphans.add(cx, &handle, &inode.orphan);
-        inode.data.with(|data| data.truncate(len as usize));
+        inode.data.change(|data| data.truncate(len as usize));
         if nlink > 0 {
             orphans.del(cx, &handle, &inode.orphan);
         }

@@ -381,8 +381,7 @@ impl<P: Platform> Kernel<P> {
             object.nlink.fetch_add(1, Relaxed);
             // AcqRel as in `put_inode`: the new dentry's hold.
             object.count.fetch_add(1, AcqRel);
-            let size = object.data.with(|data| data.len() as u64);
-            self.record(cx, object, size);
+            self.record(cx, object, object.data.size());
         }
         object.lock.unlock(cx);
         // An unlinked inode cannot be brought back by its descriptor's path.
@@ -401,8 +400,7 @@ impl<P: Platform> Kernel<P> {
         if inode.nlink.fetch_sub(1, Relaxed) == 1 {
             self.now_nameless(cx, inode);
         } else {
-            let size = inode.data.with(|data| data.len() as u64);
-            self.record(cx, inode, size);
+            self.record(cx, inode, inode.data.size());
         }
         self.walk.unhash(cx, dentry);
         inode.lock.unlock(cx);

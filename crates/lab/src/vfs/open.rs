@@ -303,7 +303,7 @@ impl<P: Platform> Task<P> {
 
 /// Copies what is there from an offset on.
 pub(super) fn read_at<P: Platform>(inode: &Inode<P>, at: u64, buf: &mut [u8]) -> usize {
-    inode.data.with(|data| {
+    inode.data.read(|data| {
         let rest = data.get(at as usize..).unwrap_or_default();
         let got = rest.len().min(buf.len());
         buf[..got].copy_from_slice(&rest[..got]);
@@ -317,7 +317,7 @@ pub(super) fn stat_of<P: Platform>(inode: &Inode<P>) -> Stat {
     let nlink = u64::from(inode.nlink.load(Relaxed));
     let size = match inode.kind {
         Kind::Directory => 0,
-        Kind::Regular => inode.data.with(|data| data.len() as u64),
+        Kind::Regular => inode.data.size(),
     };
     Stat { ino: u64::from(inode.ino), size, nlink }
 }
@@ -435,7 +435,7 @@ impl<P: Platform> Kernel<P> {
             // Not even O_APPEND moves the offset.
             return Ok(Written { bytes: 0, end: None });
         }
-        let len = inode.data.with(|data| data.len() as u64);
+        let len = inode.data.size();
         let append = body.flags.contains(OFlags::APPEND);
         let at = if append { len } else { at };
         if at >= MAX_BYTES {
@@ -444,7 +444,7 @@ impl<P: Platform> Kernel<P> {
         let room = (MAX_BYTES - at).min(buf.len() as u64) as usize;
         let end = at + room as u64;
         let grown = end > len;
-        inode.data.with(|data| {
+        inode.data.change(|data| {
             if grown {
                 data.resize(end as usize, 0);
             }

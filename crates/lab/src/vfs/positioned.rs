@@ -76,7 +76,7 @@ impl<P: Platform> Task<P> {
                 // SAFETY: the file holds its dentry, which holds its inode.
                 let inode = unsafe { body.inode.get() };
                 inode.lock.lock(cx);
-                if inode.data.with(|data| end > data.len() as u64) {
+                if end > inode.data.size() {
                     kernel.truncate(cx, inode, end);
                 }
                 inode.lock.unlock(cx);

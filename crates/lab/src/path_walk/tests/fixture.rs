@@ -3,7 +3,7 @@
 use crate::design::Env;
 use crate::dir_lock::DirLock;
 use crate::mount_ref::MountRef;
-use crate::object::{Inode, Kind, Mount, Raw};
+use crate::object::{FileData, Inode, Kind, Mount, Raw};
 use crate::orphan_list::OrphanNode;
 use crate::path_walk::cache::Cache;
 use crate::path_walk::dcache_lock::GlobalLock;
@@ -13,7 +13,7 @@ use crate::path_walk::seeded;
 use crate::path_walk::tree::{Discipline, Tree};
 use crate::path_walk::{Dentry, FsStruct, MountTree, Path, PathWalk};
 use crate::write_count::{Access, MountWriters};
-use machine::sync::{Rcu, SpinLock};
+use machine::sync::Rcu;
 use machine::{Cpu, Cx, POwned, Platform, SpinKind, Word};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -120,7 +120,7 @@ fn new_inode<P: Platform>(ino: u32, kind: Kind) -> POwned<P, Inode<P>> {
         lock: Box::new(NoLock),
         nlink: P::U32::new(1),
         count: P::U64::new(1),
-        data: SpinLock::new(ENV.spin, "page lock", Vec::new()),
+        data: FileData::new(ENV.spin),
         orphan: OrphanNode::new(&ENV, ino),
     })
 }
@@ -342,7 +342,8 @@ pub(super) fn small<P: Platform>(design: &str, log2: u32) -> Box<dyn PathWalk<P>
         "dcache_lock_fs_root" => tree(log2, GlobalLock::<P, false, NONE>::new(&ENV)),
         "dcache_lock" => tree(log2, GlobalLock::<P, true, NONE>::new(&ENV)),
         "dentry_locks" => tree(log2, OwnLocks::<NONE>),
-        "rcu_walk" => tree(log2, Lockrefs::<NONE>),
+        "rcu_walk" => tree(log2, Lockrefs::<false, NONE>),
+        "rcu_walk_fast_dput" => tree(log2, Lockrefs::<true, NONE>),
         design => panic!("{design} is to be added to the tests"),
     }
 }

@@ -151,7 +151,7 @@ fn a_look_up_beside_an_unlink() {
 #[test]
 fn freeing_without_a_grace_period_is_found() {
     must_fail(2, "Causality violation", || {
-        look_up_beside_unlink(tree(CHAINS, Lockrefs::<{ seeded::FREE_AT_ONCE }>));
+        look_up_beside_unlink(tree(CHAINS, Lockrefs::<false, { seeded::FREE_AT_ONCE }>));
     });
 }
 
@@ -187,6 +187,7 @@ fn counting_down_before_the_lock_is_found() {
         last_put_beside_unlink(tree(CHAINS, GlobalLock::<_, true, BUG>::new(&ENV)))
     });
     must_fail(3, "it ends once", || last_put_beside_unlink(tree(CHAINS, OwnLocks::<BUG>)));
+    must_fail(3, "it ends once", || last_put_beside_unlink(tree(CHAINS, Lockrefs::<true, BUG>)));
 }
 
 // Look-ups beside renames
@@ -233,7 +234,7 @@ fn a_lazy_look_up_beside_a_rename_with_one_more_preemption() {
 #[test]
 fn not_looking_at_d_seq_again_is_found() {
     must_fail(1, "a name that never was", || {
-        look_up_beside_rename(tree(CHAINS, Lockrefs::<{ seeded::NO_RECHECK }>));
+        look_up_beside_rename(tree(CHAINS, Lockrefs::<false, { seeded::NO_RECHECK }>));
     });
 }
 

@@ -72,6 +72,7 @@ fn the_root_is_kept_since_2_6_31() {
         ("dcache_lock", [2, 2, 2, 1]),
         ("dentry_locks", [2, 2, 2, 1]),
         ("rcu_walk", [1, 1, 1, 1]),
+        ("rcu_walk_fast_dput", [1, 1, 1, 1]),
     ] {
         let world = World::<Tally>::new(make(design, &ENV).unwrap());
         world.create(0, "/", "d", Directory);
