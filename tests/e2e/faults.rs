@@ -79,7 +79,7 @@ fn a_full_file_system_is_refused() {
     fill(&mut File::create(mount.path().join("filler")).unwrap());
     is_refused(
         &mut vfscale(&["run", "fd_read", "--tasks", "2", "--on", &on(mount.path())]),
-        &["has 0 KiB free; the run needs about ", "free space, use fewer --tasks", "--on dir:PATH"],
+        &["has 0 KiB free; the run needs about ", "free space, use fewer --tasks", "dir:PATH"],
     );
     assert_eq!(leftovers(mount.path()), ["filler"]);
 }
@@ -169,12 +169,12 @@ fn a_directory_without_permission_is_refused_with_advice() {
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
         fs::set_permissions(path, permissions).unwrap();
     };
-    let advice = "choose a directory that you may write to: --on dir:PATH";
+    let advice = "choose a directory that you may write to: dir:PATH";
     let table = [
         // Not to be written, not to be searched, not to be reached.
         (0o777, 0o755, advice),
         (0o777, 0o766, advice),
-        (0o700, 0o777, "choose a directory that exists and that you may search: --on dir:PATH"),
+        (0o700, 0o777, "choose a directory that exists and that you may search: dir:PATH"),
     ];
     for (of_outer, of_target, advice) in table {
         mode(&target, of_target);

@@ -1,7 +1,7 @@
 //! How far the verdicts of `vfscale compare` can be trusted: equal sides must seldom be called different, known slow-downs must
 //! be found, and the usual way (one run after the other, mean ± standard deviation) stands beside it.
 //!
-//! `cargo run --release -p bench-ab`. Some hours with the numbers that the documents were made with; `--help` has fewer.
+//! `cargo run --release -p bench-ab` takes two hours and wants a machine that does nothing else; `--help` has fewer.
 
 mod burdened;
 

@@ -179,7 +179,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// What guests count: operations in time, or instructions for an operation (no noise, but no cache, cycle or contention either)
+    /// What guests count: operations in time, or instructions for an operation (little noise, but no cache, cycle or contention either)
     #[arg(long, value_name = "CLOCK", value_enum, default_value_t = ClockArg::Time)]
     pub(crate) clock: ClockArg,
 
@@ -212,7 +212,8 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "BEFORE AFTER [WORKLOAD]...", required = true)]
     pub(crate) words: Vec<OsString>,
 
-    /// Shell command that brings about the state to measure first; it is carried out at the end as well
+    /// Shell command that brings about the state to measure first; it is carried out at the end as well, but not after SIGKILL.
+    /// Ctrl-C waits for a command that is running
     #[arg(long, value_name = "COMMAND", requires = "after_cmd")]
     pub(crate) before_cmd: Option<String>,
 
@@ -279,7 +280,7 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "WORKLOAD", value_parser = offer(workloads::find, offer::workloads), hide_possible_values = true)]
     pub(crate) workloads: Vec<Selected>,
 
-    /// Where to run them, instead of where the stored run did
+    /// Where to run them, instead of where the stored run did (a relative directory of it is looked for below this one)
     #[arg(long = "on", value_name = "TARGET")]
     #[arg(value_parser = OsStringValueParser::new().try_map(|text| Target::parse(&text)))]
     pub(crate) target: Option<Target>,

@@ -13,7 +13,8 @@ pub(crate) fn formats() -> Vec<&'static str> {
     imports::FORMATS.iter().map(|format| format.name).collect()
 }
 
-/// Reads every file, and only then stores: all or nothing.
+/// Reads every file before the first run is stored, so that one which cannot be read leaves the store as it was. What the store
+/// itself refuses (a full disk) ends it there, and the runs that it has named by then are in.
 pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let mut read = Vec::new();
     for file in &args.files {

@@ -161,14 +161,14 @@ impl Error {
 
 fn advice(failure: &Failure) -> &'static str {
     let Cause::Errno(errno) = failure.cause else {
-        return "the file system is probably full: free space or choose another directory (--on dir:PATH)";
+        return "the file system is probably full: free space or choose another directory (dir:PATH)";
     };
     match errno {
         Errno::NOSPC => {
-            "the file system is full: free space or inodes, or choose another directory (--on dir:PATH)"
+            "the file system is full: free space or inodes, or choose another directory (dir:PATH)"
         }
         Errno::DQUOT => {
-            "the quota is used up: free some of it, or choose another directory (--on dir:PATH)"
+            "the quota is used up: free some of it, or choose another directory (dir:PATH)"
         }
         Errno::MFILE => {
             "too many open files: raise the limit (ulimit -n), use fewer --tasks, or --mode process"
@@ -177,10 +177,10 @@ fn advice(failure: &Failure) -> &'static str {
             "the system's table of open files is full: raise fs.file-max or use fewer --tasks"
         }
         Errno::ROFS => {
-            "the file system is read-only: remount it read-write, or choose another directory (--on dir:PATH)"
+            "the file system is read-only: remount it read-write, or choose another directory (dir:PATH)"
         }
         Errno::ACCESS | Errno::PERM => {
-            "not permitted: choose a directory that you may write to (--on dir:PATH)"
+            "not permitted: choose a directory that you may write to (dir:PATH)"
         }
         Errno::IO => "an I/O error of the file system or its device: see dmesg",
         Errno::AGAIN | Errno::NOMEM => {

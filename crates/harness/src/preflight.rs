@@ -172,12 +172,12 @@ fn memory(roots: &Roots, need: u64) -> Result<(), Error> {
 fn room(target: &Path, inodes: u64, bytes: u64) -> Result<(), Error> {
     let shown = target.display();
     let fs = rustix::fs::statvfs(target).map_err(|e| {
-        refused(format!("{shown}: {e}"), "choose a directory that exists: --on dir:PATH")
+        refused(format!("{shown}: {e}"), "choose a directory that exists: dir:PATH")
     })?;
     if fs.f_flag.contains(StatVfsMountFlags::RDONLY) {
         return Err(refused(
             format!("{shown} is on a read-only mount"),
-            "remount it read-write, or choose another directory: --on dir:PATH",
+            "remount it read-write, or choose another directory: dir:PATH",
         ));
     }
     if let Err(e) =
@@ -185,7 +185,7 @@ fn room(target: &Path, inodes: u64, bytes: u64) -> Result<(), Error> {
     {
         return Err(refused(
             format!("no directory can be made in {shown}: {}", std::io::Error::from(e)),
-            "choose a directory that you may write to: --on dir:PATH",
+            "choose a directory that you may write to: dir:PATH",
         ));
     }
     // Blocks are taken whole; root may use the reserve that f_bavail leaves out.
@@ -201,7 +201,7 @@ fn room(target: &Path, inodes: u64, bytes: u64) -> Result<(), Error> {
                 (free * block) >> 10,
                 (need * block) >> 10
             ),
-            "free space, use fewer --tasks, or choose another directory: --on dir:PATH",
+            "free space, use fewer --tasks, or choose another directory: dir:PATH",
         ));
     }
     // Some file systems make inodes as they go and answer 0 (btrfs).
@@ -209,7 +209,7 @@ fn room(target: &Path, inodes: u64, bytes: u64) -> Result<(), Error> {
     if fs.f_files > 0 && free < inodes {
         return Err(refused(
             format!("{shown} has {free} free inodes; the run needs {inodes}"),
-            "remove files, use fewer --tasks, or choose another directory: --on dir:PATH",
+            "remove files, use fewer --tasks, or choose another directory: dir:PATH",
         ));
     }
     Ok(())
@@ -221,7 +221,7 @@ fn room(target: &Path, inodes: u64, bytes: u64) -> Result<(), Error> {
 /// [`Error::Refused`] if it is not there or not a directory.
 pub(crate) fn resolve(path: &Path) -> Result<PathBuf, Error> {
     let shown = path.display();
-    let advice = "choose a directory that exists and that you may search: --on dir:PATH";
+    let advice = "choose a directory that exists and that you may search: dir:PATH";
     let unusable = |e: std::io::Error| refused(format!("{shown}: {e}"), advice);
     let absolute = path.canonicalize().map_err(unusable)?;
     if absolute.metadata().map_err(unusable)?.is_dir() {

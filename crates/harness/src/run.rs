@@ -199,7 +199,7 @@ pub(crate) fn make_dirs(
 ) -> Result<Vec<Option<PathBuf>>, Error> {
     let cannot = |dir: &Path, error: std::io::Error| Error::Refused {
         what: format!("cannot make a directory in {}: {error}", dir.display()),
-        advice: "choose a directory that you may write to and that has room: --on dir:PATH".into(),
+        advice: "choose a directory that you may write to and that has room: dir:PATH".into(),
     };
     let mut made: Vec<&PathBuf> = Vec::new();
     let mut dirs = Vec::new();
