@@ -1,4 +1,4 @@
-//! The content of a guest's RAM disk: made here by the host's mkfs, and carried as the few blocks that are not zero.
+//! The content of a guest's disk: made here by the host's mkfs, and carried as the few blocks that are not zero.
 
 use crate::error::Error;
 use crate::memory_file;

@@ -102,6 +102,15 @@ pub(crate) fn prepare(request: &Request, usable: usize) -> Result<Vec<GuestPlan>
                 "leave out cpus=, or use the ordinary clock",
             ));
         }
+        if counts && spec.disk == guest::Disk::Virtio {
+            return Err(refused(
+                format!(
+                    "guest:{spec}: --clock instructions takes no virtio disk: when it answers is up to this machine, so that no two boots \
+                     would be alike"
+                ),
+                "use disk=ram, or the ordinary clock",
+            ));
+        }
         let order = |curve: &usize| {
             let curve = &request.curves[*curve];
             CurveOrder { workload: curve.workload.to_string(), mode: curve.mode.name().into() }
