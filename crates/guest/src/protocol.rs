@@ -1,10 +1,11 @@
 //! What host and guest say to each other: orders that lie in the initramfs, then lines of JSON over a serial port of their own.
 
+use crate::spec::Disk;
 use results::{Host, Sample};
 use serde::{Deserialize, Serialize};
 
 /// Both ends are this program, but the one in the guest may be an older build of it. Raised with every change here.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What the guest is to prepare; a file in its initramfs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,8 +16,8 @@ pub struct Orders {
     pub modules: Vec<ModuleOrder>,
     /// The file system to measure on, as mount(2) calls it.
     pub fs: String,
-    /// Whether it is on the RAM disk.
-    pub on_disk: bool,
+    /// The disk that it is on, if it needs one.
+    pub disk: Option<Disk>,
     /// Curves; a slice names one by its place here.
     pub curves: Vec<CurveOrder>,
     /// Task counts that will be asked for.

@@ -6,6 +6,7 @@
 use crate::accelerator::{Accelerator, kill};
 use crate::memory_file;
 use crate::protocol;
+use crate::watch::{Stuck, Watch, cpu_time};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -34,6 +35,8 @@ const MONITOR: Duration = Duration::from_secs(30);
 pub(crate) struct Setup<'a> {
     pub(crate) kernel: &'a Path,
     pub(crate) initramfs: &'a File,
+    /// The content of a virtio disk.
+    pub(crate) disk: Option<&'a File>,
     pub(crate) accelerator: Accelerator,
     pub(crate) cpu: &'a str,
     pub(crate) cpus: u32,
@@ -62,6 +65,8 @@ pub(crate) enum Lost {
     Ended(ExitStatus),
     /// Time is up.
     Silent,
+    /// It gets nowhere.
+    Stuck(Stuck),
     /// The user wants no more.
     Interrupted,
     /// It is not what was agreed on.
@@ -135,8 +140,22 @@ impl Qemu {
         command.args(["-mon", "chardev=monitor,mode=control"]);
         command.args(["-device", &format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4")]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors.try_clone()?);
-        let given =
-            [setup.initramfs.as_fd(), console.as_fd(), agent_there.as_fd(), monitor_there.as_fd()];
+        let mut given = vec![
+            setup.initramfs.as_fd(),
+            console.as_fd(),
+            agent_there.as_fd(),
+            monitor_there.as_fd(),
+        ];
+        if let Some(disk) = setup.disk {
+            // Nobody else has it, and nothing of it has to outlive the guest. A full disk of the host's is an error in the guest;
+            // QEMU would rather stop it and wait.
+            command.arg("-blockdev").arg(format!(
+                "driver=file,node-name=disk,filename={},locking=off,cache.no-flush=on,discard=unmap",
+                memory_file::path(disk)
+            ));
+            command.args(["-device", "virtio-blk-pci,drive=disk,werror=report,rerror=report"]);
+            given.push(disk.as_fd());
+        }
         memory_file::inherit(&mut command, &given);
         dies_with_parent(&mut command);
         let child = command.spawn()?;
@@ -152,13 +171,35 @@ impl Qemu {
         patience: Duration,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<M, Lost> {
-        let line = next_line(
-            &mut self.agent,
-            &mut self.received,
-            (&mut self.child, &mut self.status),
-            patience,
-            interrupted,
-        )?;
+        self.receive_unless(patience, &mut |_| match interrupted() {
+            true => Err(Lost::Interrupted),
+            false => Ok(()),
+        })
+    }
+
+    /// The first message of a guest that boots.
+    pub(crate) fn receive_first<M: for<'de> Deserialize<'de>>(
+        &mut self,
+        patience: Duration,
+        mut watch: Watch,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<M, Lost> {
+        self.receive_unless(patience, &mut |pid| {
+            if interrupted() {
+                return Err(Lost::Interrupted);
+            }
+            let stuck = cpu_time(pid).and_then(|used| watch.look(Instant::now(), used));
+            stuck.map_or(Ok(()), |stuck| Err(Lost::Stuck(stuck)))
+        })
+    }
+
+    fn receive_unless<M: for<'de> Deserialize<'de>>(
+        &mut self,
+        patience: Duration,
+        look: &mut dyn FnMut(u32) -> Result<(), Lost>,
+    ) -> Result<M, Lost> {
+        let child = (&mut self.child, &mut self.status);
+        let line = next_line(&mut self.agent, &mut self.received, child, patience, look)?;
         protocol::message(&line).map_err(Lost::Garbled)
     }
 
@@ -179,7 +220,8 @@ impl Qemu {
         self.monitor.write_all(order.as_bytes()).map_err(Lost::Os)?;
         loop {
             let child = (&mut self.child, &mut self.status);
-            let line = next_line(&mut self.monitor, &mut self.said, child, MONITOR, &|| false)?;
+            let line =
+                next_line(&mut self.monitor, &mut self.said, child, MONITOR, &mut |_| Ok(()))?;
             let answer: Answer = protocol::message(&line).map_err(Lost::Garbled)?;
             match answer {
                 Answer { done: Some(_), .. } => return Ok(()),
@@ -217,13 +259,13 @@ impl Drop for Qemu {
     }
 }
 
-/// The next line of a stream. `child`: without it there are no more lines.
+/// The next line of a stream. `child`: without it there are no more lines. `look` gets its pid now and then, and may end it.
 fn next_line(
     stream: &mut UnixStream,
     buffer: &mut Vec<u8>,
     (child, status): (&mut Child, &mut Option<ExitStatus>),
     patience: Duration,
-    interrupted: &dyn Fn() -> bool,
+    look: &mut dyn FnMut(u32) -> Result<(), Lost>,
 ) -> Result<Vec<u8>, Lost> {
     let since = Instant::now();
     let mut chunk = [0; 4096];
@@ -248,9 +290,7 @@ fn next_line(
             }
             Err(error) => return Err(Lost::Os(error)),
         }
-        if interrupted() {
-            return Err(Lost::Interrupted);
-        }
+        look(child.id())?;
         if since.elapsed() > patience {
             return Err(Lost::Silent);
         }
