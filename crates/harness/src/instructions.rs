@@ -121,7 +121,13 @@ fn count(
                 }
             }
             Some(Report::End) => break,
-            Some(Report::Disturbed | Report::Ready { .. } | Report::Failed { .. }) => (),
+            Some(
+                Report::Disturbed
+                | Report::Traced { .. }
+                | Report::TraceLost { .. }
+                | Report::Ready { .. }
+                | Report::Failed { .. },
+            ) => (),
         }
     }
     guest.ended()?;
