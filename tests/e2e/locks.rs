@@ -4,10 +4,11 @@ use crate::support::{
     Mount, Ran, Running, Unprivileged, allow_all, dir_is_empty, is_root_or_skip, leave_tracefs, on,
     run, skip, temp_dir, vfscale, wait_until,
 };
-use results::{Comparison, Point, Run, Traced};
+use results::{Comparison, KernelWait, Point, Run, Traced};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 /// Names of functions that wait for a directory's semaphore to make or remove a name in it.
@@ -83,6 +84,43 @@ fn tasks_that_create_in_one_directory_wait_for_its_semaphore() {
     assert!(cost.runs >= 2 * counted && cost.run_ns > 0, "{cost:?}");
     assert!(traced.ops > 0 && traced.task_ns > 0 && traced.slices > 0);
     assert!(dir_is_empty(mount.path()));
+}
+
+/// An ext4 on a loop device whose orphans are on a list under a mutex, as before Linux 5.15.
+fn ext4_with_orphan_list() -> Option<Mount> {
+    Mount::image(64, Command::new("mkfs.ext4").args(["-q", "-F", "-O", "^orphan_file"]))
+}
+
+/// A wait for ext4's `s_orphan_lock`. Only functions have names of their own, so it is known by who waits for it.
+fn waits_for_orphans(wait: &KernelWait) -> bool {
+    let waiter = wait.path.last().map_or("", String::as_str);
+    wait.kind == "mutex" && waiter.starts_with("ext4_orphan_")
+}
+
+#[test]
+fn tasks_that_truncate_on_ext4_wait_for_the_orphan_list() {
+    let (true, true, Some(list)) = (is_root_or_skip(), has_two_cpus(), ext4_with_orphan_list())
+    else {
+        return;
+    };
+    // Each truncate adds its inode to the list and takes it off again; the files have nothing else in common but the journal.
+    let by = ["--tasks", "4", "--locks"];
+    let top = until("truncate_by_byte", list.path(), &by, |traced| {
+        traced.source != "bpf" || traced.waits.first().is_some_and(waits_for_orphans)
+    });
+    let traced = top.expect("the mutex of the orphan list stands on top");
+    if traced.source != "bpf" {
+        return skip(&format!("BPF is refused here: {:?}", traced.refused));
+    }
+    let first = &traced.waits[0];
+    assert!(first.wait_max_ns.is_some_and(|max| max > 0 && max <= first.wait_ns), "{first:?}");
+
+    // The orphan file, which came with Linux 5.15, takes no mutex: nobody waits for one there.
+    let orphan_file = ["-q", "-F", "-O", "orphan_file"];
+    let Some(file) = Mount::image(64, Command::new("mkfs.ext4").args(orphan_file)) else { return };
+    let record = record("truncate_by_byte", file.path(), &[&["--rounds", "40"], &by[..]].concat());
+    let traced = self::traced(&record.curves[0].points[0]);
+    assert!(!traced.waits.iter().any(waits_for_orphans), "{:?}", traced.waits);
 }
 
 #[test]

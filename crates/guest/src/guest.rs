@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::memory_file;
 use crate::modules::Module;
-use crate::protocol::{Command, ModuleOrder, Orders, Report, VERSION};
+use crate::protocol::{Command, ModuleOrder, Orders, Report, TraceOrder, VERSION};
 use crate::qemu::{self, Lost, PROGRAM, Qemu, Setup};
 use crate::spec::{Disk, Spec};
 use crate::watch::Watch;
@@ -344,6 +344,17 @@ pub enum Slice {
     Disturbed,
 }
 
+/// What came of slices under a tracer in a guest.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Trace {
+    /// What was seen.
+    Seen(Box<results::Traced>),
+    /// Tasks were stopped meanwhile.
+    Disturbed,
+    /// Nothing, and why; what to do on a second line.
+    Lost(String),
+}
+
 impl Guest {
     /// Runs one slice; the guest goes on for it if it stood still.
     ///
@@ -362,6 +373,26 @@ impl Guest {
             Ok(Report::Failed { what }) => Err(self.failed(what, "nothing of this run is counted")),
             Ok(other) => Err(self.lost(Lost::Garbled(format!("{other:?}")), "in a slice")),
             Err(lost) => Err(self.lost(lost, "in a slice")),
+        }
+    }
+
+    /// Has the guest see who waits for which lock of its kernel; it goes on for it if it stood still.
+    ///
+    /// # Errors
+    /// The guest says so, or is lost. That its tracer fails is no error.
+    pub fn trace(&mut self, order: TraceOrder) -> Result<Trace, Error> {
+        self.go_on()?;
+        // Untraced slices as well, and what the symbols take.
+        let length = Duration::from_nanos(order.length_ns).saturating_mul(2 * order.slices);
+        let sent = self.qemu.send(&Command::Trace(order));
+        sent.map_err(|lost| self.lost(lost, "between two slices"))?;
+        match self.qemu.receive(length.saturating_add(ANSWER), &|| false) {
+            Ok(Report::Traced { traced }) => Ok(Trace::Seen(traced)),
+            Ok(Report::TraceLost { why }) => Ok(Trace::Lost(why)),
+            Ok(Report::Disturbed) => Ok(Trace::Disturbed),
+            Ok(Report::Failed { what }) => Err(self.failed(what, "nothing of this run is counted")),
+            Ok(other) => Err(self.lost(Lost::Garbled(format!("{other:?}")), "while it traced")),
+            Err(lost) => Err(self.lost(lost, "while it traced")),
         }
     }
 

@@ -28,5 +28,5 @@ pub use accelerator::{Accelerator, TCG_CPU, kvm_works};
 pub use doctor::{Finding, examine};
 pub use error::Error;
 pub use fetch::fetch;
-pub use guest::{About, Clock, Guest, Prepared, Slice};
+pub use guest::{About, Clock, Guest, Prepared, Slice, Trace};
 pub use spec::{Disk, Fs, NoSpec, Spec};

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::plan::{Plan, Request, Sides};
 use guest::protocol::{CountOrder, CurveOrder, Orders};
-use guest::{Accelerator, Guest, Prepared};
+use guest::{About, Accelerator, Guest, Prepared};
 use results::{Mount, Warning};
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,6 +71,12 @@ pub(crate) fn prepare(request: &Request, usable: usize) -> Result<Vec<GuestPlan>
         return Err(refused(
             what,
             "ask for guest: targets alone, or leave out --clock and --boots",
+        ));
+    }
+    if counts && request.locks.is_some() {
+        return Err(refused(
+            "--clock instructions counts instructions in virtual time, in which a wait has no length: there is nothing for --locks to see",
+            "leave out --locks, or use the ordinary clock",
         ));
     }
     let half = match request.sides {
@@ -191,6 +197,18 @@ pub(crate) fn seen(guests: &[Guest], names: &[GuestPlan]) -> Vec<Warning> {
         ),
         advice: "use a machine on which KVM works (vfscale doctor guest), or compare by --clock instructions".into(),
     }]
+}
+
+/// What a tracer in such a guest does not see and one on hardware would.
+pub(crate) fn note_untraced(about: &About) -> Option<String> {
+    let emulated = about.accelerator == Accelerator::Tcg;
+    (emulated && !about.cpu.contains("-hypervisor")).then(|| {
+        format!(
+            "Linux that sees a hypervisor spins for spinlocks without an event, so that waits for them are missing here: \
+             ask for cpu={},-hypervisor to see them, at a price",
+            about.cpu
+        )
+    })
 }
 
 /// What a guest's target is, for the record.

@@ -129,7 +129,13 @@ fn count(
                 *instructions += samples.iter().map(|s| s.elapsed_ns).max().unwrap_or(0);
             }
             Some(Report::End) => break,
-            Some(Report::Disturbed | Report::Ready { .. } | Report::Failed { .. }) => (),
+            Some(
+                Report::Disturbed
+                | Report::Traced { .. }
+                | Report::TraceLost { .. }
+                | Report::Ready { .. }
+                | Report::Failed { .. },
+            ) => (),
         }
     }
     guest.ended()?;

@@ -178,8 +178,8 @@ pub struct Request {
     pub rounds: Option<u32>,
     /// Whether the curves are two sides that are compared.
     pub sides: Sides,
-    /// See who waits for which lock: the lab counts and times every one of its own, and tasks in a directory get traced slices
-    /// beside the measured ones.
+    /// See who waits for which lock: the lab counts and times every one of its own, and tasks in a directory or a guest get traced
+    /// slices beside the measured ones.
     pub locks: Option<Locks>,
     /// Seed of the order of slices.
     pub seed: u64,
@@ -356,20 +356,21 @@ impl fmt::Display for Plan {
             pin => format!("pinned by {pin}"),
         };
         if !self.guests.is_empty() {
-            return write!(
+            write!(
                 f,
                 "plan: {names}; tasks {tasks}, {pinned}; {}",
                 guest_target::plan_in_words(self)
-            );
+            )?;
+        } else {
+            write!(
+                f,
+                "plan: {names}; tasks {tasks} on {} CPUs, {pinned}; about {} rounds of {} slices of {slices}: \
+                 {seconds:.1} s in all",
+                self.host.cpus.len(),
+                self.rounds,
+                self.points.len(),
+            )?;
         }
-        write!(
-            f,
-            "plan: {names}; tasks {tasks} on {} CPUs, {pinned}; about {} rounds of {} slices of {slices}: \
-             {seconds:.1} s in all",
-            self.host.cpus.len(),
-            self.rounds,
-            self.points.len(),
-        )?;
         match self.trace {
             Some(trace) => write!(
                 f,

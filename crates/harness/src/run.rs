@@ -159,7 +159,8 @@ fn carry_out_in(
     let (mut crews, mut mounts) = (Crews::default(), Vec::new());
     let (mut booting_since, mut told) = (plan.request.began, Vec::new());
     let before = Snapshot::take(&plan.roots, &plan.host.cpus);
-    for _ in 0..plan.request.guests.boots {
+    let boots = plan.request.guests.boots;
+    for boot in 1..=boots {
         let Some(started) = Crews::start(plan, curves.clone(), interrupt)? else { break };
         crews = started;
         if !plan.guests.is_empty() {
@@ -173,7 +174,10 @@ fn carry_out_in(
         }
         session.warm_up(&mut crews, interrupt, progress)?;
         session.measure(&mut crews, interrupt, progress)?;
-        session.trace(&mut crews, interrupt, progress)?;
+        // Once, for one boot's locks are as good as another's.
+        if boot == boots {
+            session.trace(&mut crews, interrupt, progress)?;
+        }
         booting_since = Instant::now();
         crews.end()?;
         session.boot_over();

@@ -229,8 +229,12 @@ impl<'a> Session<'a> {
         let mut within = Within { crews, switch: &mut self.switch, interrupt };
         let progress = &mut |done, of| progress(Progress { phase: Phase::Tracing, done, of });
         let Plan { request, points, .. } = self.plan;
-        let Seen { traced, warnings } =
+        let Seen { mut traced, warnings } =
             lock_trace::trace(request, points, trace, &mut within, progress)?;
+        if request.guests.boots > 1 {
+            let note = format!("seen in the last of {} boots", request.guests.boots);
+            traced.iter_mut().flatten().for_each(|traced| traced.notes.push(note.clone()));
+        }
         self.traced = traced;
         self.warnings.extend(warnings);
         Ok(())
