@@ -79,9 +79,9 @@ pub(crate) fn heavy(_: &Selected, dir: CString) -> Box<dyn Bench> {
     harness::bind::<Burdened<true>>(dir)
 }
 
-/// Sets the burden to about `share` of an operation that takes `operation`; answers the turns. What it really comes to is
-/// measured by all comparisons together.
-pub(crate) fn set(share: f64, operation: Duration) -> u32 {
+/// Sets the burden to about `share` of an operation that takes `operation`. What it really comes to is measured by all
+/// comparisons together.
+pub(crate) fn set(share: f64, operation: Duration) {
     const MANY: u32 = 1_000_000;
     let once = || {
         let began = Instant::now();
@@ -92,5 +92,4 @@ pub(crate) fn set(share: f64, operation: Duration) -> u32 {
     let turn = (0..20).map(|_| once()).min().unwrap_or_default().as_secs_f64() / f64::from(MANY);
     let turns = (operation.as_secs_f64() * share / turn).round().max(1.0) as u32;
     TURNS.store(turns, SeqCst);
-    turns
 }
