@@ -4,7 +4,7 @@ use anyhow::{Context, ensure};
 use results::{Comparison, Point, Run};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The whole command's time by that of its slices.
@@ -46,14 +46,14 @@ pub(crate) fn of_compare(
     let output = Command::new(program)
         .args(["compare", &target, &target, "open_close", "--tasks", "1,2"])
         .args(["--format", "json", "--time", &time])
-        .stderr(Stdio::inherit())
         .output()
         .with_context(|| format!("cannot run {}", program.display()))?;
     let whole = began.elapsed().as_secs_f64();
     if output.status.code() == Some(130) {
         return Ok(None);
     }
-    ensure!(output.status.success(), "{} ended with {}", program.display(), output.status);
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {}: {said}", program.display(), output.status);
     let comparison: Comparison = serde_json::from_slice(&output.stdout)?;
     let sides = [&comparison.before, &comparison.after];
     let samples: f64 = sides.iter().flat_map(|run| points(run)).map(slices_s).sum();

@@ -26,6 +26,9 @@ const TASKS: [usize; 2] = [1, 2];
 /// Slow-downs that are to be found, and the seconds of a comparison.
 const SLOWER: [(f64, u64); 2] = [(0.02, 20), (0.05, 5)];
 
+/// Length of the comparisons that find out how large a burden is.
+const CALIBRATION: Duration = Duration::from_secs(5);
+
 /// Samples of a side in the usual way, of a second each.
 const USUAL: u32 = 5;
 
@@ -110,9 +113,9 @@ impl Bench {
     /// Where and on what it was measured.
     fn conditions(&self, args: &Args) -> anyhow::Result<String> {
         let host = Plan::new(self.request(Vec::new(), Sides::One, Duration::ZERO, None, 0))?.host;
-        let kernel = host.kernel.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+        let kernel = host.kernel.split_whitespace().next().unwrap_or("unknown");
         Ok(format!(
-            "vfscale {}, {}, {} CPUs{}, {kernel}; open_close in {}, process mode, both task counts in each comparison; bound 1 %, 95 %.\n",
+            "vfscale {}, {}, {} CPUs{}, Linux {kernel}; open_close in {}, process mode, both task counts in each comparison; bound 1 %, 95 %.\n",
             env!("CARGO_PKG_VERSION"),
             host.cpu_model.as_deref().unwrap_or("unknown CPU"),
             host.cpus.len(),
@@ -162,13 +165,19 @@ impl Bench {
             && let Some(operation) = self.operation()?
         {
             burdened::set(share, operation);
+            // What that comes to in the loop is measured, and corrected once.
+            let tried = self.compare(true, CALIBRATION, 0)?;
+            let change = tried.and_then(|tried| tried.curves[0].points[0].change);
+            if let Some(change) = change.filter(|change| *change < 0.0) {
+                burdened::scale((share / (1.0 - share)) / (-change / (1.0 + change)));
+            }
         }
         Ok(format!("{} % slower", share * 100.0))
     }
 
     /// What one operation of one task takes where nothing disturbs it: in the fastest of many slices. None after Ctrl-C.
     fn operation(&self) -> anyhow::Result<Option<Duration>> {
-        let Some(comparison) = self.compare(false, Duration::from_secs(2), 0)? else {
+        let Some(comparison) = self.compare(false, CALIBRATION, 0)? else {
             return Ok(None);
         };
         let samples = &comparison.before.curves[0].points[0].samples;
