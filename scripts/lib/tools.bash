@@ -23,12 +23,14 @@ missing_packages() {
     have fio || echo "fio import of its files"
     have dbench || echo "dbench import of its files"
     have hyperfine || echo "hyperfine import of its files"
+    have stress-ng || echo "stress-ng import of its files"
     have perf || echo "linux-perf import of its files, counts beside the tracer's"
     have chromium || echo "chromium HTML reports in a browser"
     { have node && have npm; } || echo "npm HTML reports in a browser"
     have qemu-system-x86_64 || echo "qemu-system-x86 guests"
     have xz || echo "xz-utils guests"
     { have cc && have readelf; } || echo "gcc linking"
+    have c++ || echo "g++ fuzzing of import formats"
     have_static_libc || echo "libc6-dev linking, the static binary"
 }
 

@@ -213,7 +213,7 @@ pub(crate) struct CompareArgs {
     pub(crate) words: Vec<OsString>,
 
     /// Shell command that brings about the state to measure first; it is carried out at the end as well, but not after SIGKILL.
-    /// Ctrl-C waits for a command that is running
+    /// Ctrl-C waits for a command that is running; again, it kills it
     #[arg(long, value_name = "COMMAND", requires = "after_cmd")]
     pub(crate) before_cmd: Option<String>,
 

@@ -65,6 +65,11 @@ fn again(curve: &Curve, args: &CheckArgs) -> Result<CurveRequest, Usage> {
         .map_err(|error| cannot(format!("{error}; compare two stored runs instead")))?;
     let target = match &args.target {
         Some(target) => target.clone(),
+        // Whatever is there now may be another directory than what was measured.
+        None if runs::relative(&curve.target).is_some() => {
+            let why = "the record does not tell where that was; say where with --on dir:PATH";
+            return Err(cannot(why.into()));
+        }
         None => Target::parse(OsStr::new(&curve.target))
             .map_err(|error| cannot(format!("{error}; say where with --on")))?,
     };

@@ -157,7 +157,7 @@ pub(crate) fn trace(
     for (done, at) in order.iter().copied().enumerate() {
         progress(done as u32, order.len() as u32);
         if let Some(switch) = within.switch {
-            switch.to(usize::from(at >= points.len() / 2))?;
+            switch.to(usize::from(at >= points.len() / 2), within.interrupt)?;
         }
         let point = PlannedPoint { length: length(&points[at]), ..points[at] };
         match within.watch(&point, plan)? {

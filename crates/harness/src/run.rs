@@ -141,10 +141,10 @@ fn carry_out(
 ) -> Result<Measured, Error> {
     let curves = make_dirs(janitor, &plan.request, random())?;
     let mut session = Session::new(plan);
-    session.begin()?;
+    session.begin(interrupt)?;
     let measured = carry_out_in(&mut session, plan, curves, interrupt, progress);
     // Whatever came of it, the machine is left in the state it was found in.
-    let put_back = session.put_back();
+    let put_back = session.put_back(interrupt);
     let (crews, mounts) = measured?;
     Ok(Measured { left: put_back.err(), mounts, ..session.finish(&crews, interrupt) })
 }

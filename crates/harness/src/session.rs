@@ -82,7 +82,11 @@ impl<'a> Session<'a> {
         let mut round = vec![(Vec::new(), Told::default()); plan.points.len()];
         for at in self.order.next(&mut self.random) {
             if let Some(switch) = &mut self.switch {
-                switch.to(self.order.side(at))?;
+                match switch.to(self.order.side(at), interrupt) {
+                    // It may be that it hung until the user lost patience; what was measured before is good.
+                    Err(_) if interrupt.times_asked() > 1 => return Ok(None),
+                    switched => switched?,
+                }
             }
             match crews.run(&plan.points[at], interrupt)? {
                 Ended::Measured(samples, told) => round[at] = (samples, told),
@@ -101,16 +105,16 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// The command for it failed.
-    pub(crate) fn begin(&mut self) -> Result<(), Error> {
-        self.switch.as_mut().map_or(Ok(()), |switch| switch.to(0))
+    pub(crate) fn begin(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.switch.as_mut().map_or(Ok(()), |switch| switch.to(0, interrupt))
     }
 
     /// Brings back the first side's state, however the run ended.
     ///
     /// # Errors
     /// The command for it failed.
-    pub(crate) fn put_back(&mut self) -> Result<(), Error> {
-        self.switch.as_mut().map_or(Ok(()), StateSwitch::put_back)
+    pub(crate) fn put_back(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.switch.as_mut().map_or(Ok(()), |switch| switch.put_back(interrupt))
     }
 
     /// Guests have booted since `since`: that costs nothing of the budget.

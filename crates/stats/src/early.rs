@@ -83,4 +83,35 @@ mod tests {
         // 5 % and two standard errors.
         assert!(alarms <= 13, "{alarms} of {tries}");
     }
+
+    #[test]
+    fn tmp_simulate() {
+        for noise in [Noise::Ar1(0.3), Noise::Ar1(0.0), Noise::Tails, Noise::Ar1(0.5)] {
+            for min_eff in [0.0, 30.0, 40.0, 50.0] {
+                let mut line = format!("{noise:?} eff>={min_eff}:");
+                for precision in [0.005, 0.0035, 0.002] {
+                    let tries = 2000;
+                    let mut random = Random(8);
+                    let (mut alarms, mut rounds) = (0, 0u64);
+                    for _ in 0..tries {
+                        let run = random.log_ratios(noise, 700);
+                        let mut look = next_look(0);
+                        loop {
+                            let e = estimate(&run[..look as usize], Confidence::P95);
+                            let ok = e.as_ref().is_ok_and(|e| e.effective_rounds >= min_eff);
+                            let es = [e];
+                            if ok && precise_enough(&es, precision, Confidence::P95) || next_look(look) > 700 {
+                                rounds += u64::from(look);
+                                alarms += u32::from(es[0].as_ref().is_ok_and(|one| one.p <= 0.05));
+                                break;
+                            }
+                            look = next_look(look);
+                        }
+                    }
+                    line += &format!(" {precision}: {:.1} % at {}", 100.0 * f64::from(alarms) / f64::from(tries), rounds / u64::from(tries as u32));
+                }
+                println!("{line}");
+            }
+        }
+    }
 }
