@@ -21,7 +21,7 @@ use workloads::Visitor;
 
 /// How long each workload works.
 const SLICE: Duration = Duration::from_millis(50);
-/// What the process below is told: file system, mode, directory.
+/// What the started process is told: mode and directory.
 const TOLD: &str = "VFSCALE_EFFECTS";
 /// Its last line says how many workloads have worked.
 const SEEN: &str = "workloads seen: ";
@@ -176,14 +176,10 @@ fn mount(fs: &str, point: &Path) {
     }
 }
 
-/// What the started process does; by itself nothing.
-#[test]
-#[ignore = "a part of the other tests, which start it"]
-fn all_on_one_file_system() {
-    let Ok(told) = std::env::var(TOLD) else { return };
-    let mut told = told.splitn(3, ',');
-    let mut next = || told.next().expect("it is told three things");
-    let (fs, mode, point) = (next(), next(), PathBuf::from(next()));
+/// What the started process does.
+fn all_of_it(fs: &str, told: &str) {
+    let (mode, point) = told.split_once(',').expect("it is told two things");
+    let point = PathBuf::from(point);
     let mode = if mode == "thread" { TaskMode::Thread } else { TaskMode::Process };
     let mut here = Here { top: point.clone(), mode, mounting: true, seen: 0 };
     if rustix::process::geteuid().is_root() {
@@ -205,7 +201,12 @@ fn all_on_one_file_system() {
     println!("\n{SEEN}{}", here.seen);
 }
 
+/// The test of that file system, and also what it starts.
 fn every_workload_has_its_effect(fs: &str) {
+    if let Ok(told) = std::env::var(TOLD) {
+        return all_of_it(fs, &told);
+    }
+    let test = format!("here::every_workload_has_its_effect_on_{fs}");
     let root = rustix::process::geteuid().is_root();
     if !root {
         println!("SKIPPED: needs root to mount a {fs}: in the temporary directory instead");
@@ -220,14 +221,8 @@ fn every_workload_has_its_effect(fs: &str) {
         }
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         command
-            .args([
-                "here::all_on_one_file_system",
-                "--exact",
-                "--ignored",
-                "--nocapture",
-                "--test-threads=1",
-            ])
-            .env(TOLD, format!("{fs},{mode},{}", point.display()));
+            .args([&test, "--exact", "--nocapture", "--test-threads=1"])
+            .env(TOLD, format!("{mode},{}", point.display()));
         let output = command.output().expect("start itself");
         let (said, why) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
