@@ -277,7 +277,7 @@ pub(crate) struct CheckArgs {
     pub(crate) against: String,
 
     /// Only these of its workloads [default: all]
-    #[arg(value_name = "WORKLOAD", value_parser = offer(workloads::find, offer::workloads), hide_possible_values = true)]
+    #[arg(value_name = "WORKLOAD", value_parser = offer(crate::fixed::find, offer::workloads), hide_possible_values = true)]
     pub(crate) workloads: Vec<Selected>,
 
     /// Where to run them, instead of where the stored run did (a relative directory of it is looked for below this one)
