@@ -20,7 +20,8 @@ fn agree(cpus: usize, what: &str, ns: u64, tasks: impl Fn() -> Vec<TaskFn>) {
     let parked = simulate(&machine(cpus), &for_ns(7, ns), tasks());
     let exact = Options { exact_spinning: true, ..for_ns(7, ns) };
     let exact = simulate(&machine(cpus), &exact, tasks());
-    assert!(parked.ops() > 0, "{what}, {cpus} CPUs: nothing was done");
+    let done = parked.tasks.iter().map(|task| task.ops + task.late_ops).sum::<u64>();
+    assert!(done > 0, "{what}, {cpus} CPUs: nothing was done");
     assert_eq!(essence(&parked), essence(&exact), "{what}, {cpus} CPUs");
 }
 
@@ -86,20 +87,22 @@ fn list(cpus: usize, kind: SpinKind) -> Vec<TaskFn> {
     (0..cpus).map(task).collect()
 }
 
+/// What they have begun they end, so that each does something, however short the time.
 #[test]
 fn a_list_under_a_lock() {
     for kind in [SpinKind::Ticket, SpinKind::TestAndSet, SpinKind::Queued] {
-        for (cpus, ns) in [(2, 100_000), (16, 60_000), (64, 40_000), (256, 20_000)] {
+        for (cpus, ns) in [(2, 100_000), (16, 30_000), (64, 2_000)] {
             agree(cpus, &format!("list, {kind:?}"), ns, || list(cpus, kind));
         }
     }
+    agree(256, "list, queued", 1_000, || list(256, SpinKind::Queued));
 }
 
 #[test]
 fn all_cpus_at_once() {
     for kind in [SpinKind::Ticket, SpinKind::TestAndSet, SpinKind::Queued] {
         agree(64, &format!("{kind:?}"), 30_000, || counters(64, kind, 0, 1));
-        agree(256, &format!("{kind:?}"), 15_000, || counters(256, kind, 1000, 1));
+        agree(256, &format!("{kind:?}"), 1_000, || counters(256, kind, 1000, 1));
     }
 }
 
