@@ -384,6 +384,18 @@ fn a_simulated_comparison_has_its_locks_too() {
 }
 
 #[test]
+fn the_reference_count_of_a_shared_file_stands_on_top_where_every_transfer_is_counted() {
+    let on = "sim:8-socket-2007/linux-6.18";
+    let more = ["--tasks", "8", "--rounds", "1", "--locks"];
+    let record = run(&mut vfscale(&arguments("open_shared", on, &more))).exits(0).record();
+    let lines = &record.curves[0].points[0].lines;
+    let transfers: u64 = lines.iter().map(|line| line.transfers).sum();
+    let first = lines.first().expect("CPUs take lines from each other");
+    assert!(first.name.contains("d_lockref"), "{lines:?}");
+    assert!(first.transfers * 2 > transfers, "{lines:?}");
+}
+
+#[test]
 fn stacks_come_folded_and_as_a_picture() {
     let place = temp_dir();
     let dir = temp_dir();
