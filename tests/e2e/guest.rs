@@ -33,11 +33,11 @@ fn has(names: &[&str], kernels: &[&str]) -> bool {
 }
 
 /// QEMU, the static program and these kernels are there.
-fn ready(kernels: &[&str]) -> bool {
+pub(crate) fn ready(kernels: &[&str]) -> bool {
     has(&["qemu", "static vfscale"], kernels)
 }
 
-fn vfscale_run(args: &[&str]) -> Ran {
+pub(crate) fn vfscale_run(args: &[&str]) -> Ran {
     Running::start(&mut vfscale(args)).wait(PATIENCE)
 }
 

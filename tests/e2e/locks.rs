@@ -206,6 +206,50 @@ fn an_ordinary_user_gets_what_there_is_and_is_told_the_rest() {
     assert!(ran.stdout.contains("setcap"), "{ran}");
 }
 
+#[test]
+fn hidden_symbols_are_shown_as_addresses_and_said_to_be_hidden() {
+    let (true, true, Some(mount)) = (is_root_or_skip(), has_two_cpus(), Mount::tmpfs("size=16m"))
+    else {
+        return;
+    };
+    // Root without CAP_SYSLOG may trace, but sees no names unless the machine shows them to everybody.
+    let shown = |file: &str, most: i32| {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        text.trim().parse().is_ok_and(|level: i32| level <= most)
+    };
+    if shown("/proc/sys/kernel/kptr_restrict", 0)
+        && shown("/proc/sys/kernel/perf_event_paranoid", 1)
+    {
+        return skip("everybody may see the kernel's symbols here");
+    }
+    let names = |command: &mut Command| -> (Traced, String) {
+        let record = run(command).exits(0).record();
+        let traced = traced(&record.curves[0].points[0]).clone();
+        let notes = traced.notes.join("\n");
+        (traced, notes)
+    };
+    let on = on(mount.path());
+    let more = ["--tasks", "4", "--rounds", "200", "--locks"];
+    let arguments = arguments("unlink_open", &on, &more);
+    let mut hidden = Command::new("setpriv");
+    hidden.args(["--bounding-set=-syslog", "--inh-caps=-syslog", env!("CARGO_BIN_EXE_vfscale")]);
+    if !Command::new("setpriv").arg("--version").output().is_ok_and(|ran| ran.status.success()) {
+        return skip("no setpriv");
+    }
+    let (seen, notes) = names(hidden.args(&arguments));
+    assert!(notes.contains("hides its symbols") && notes.contains("cap_syslog"), "{notes}");
+    let addresses = |traced: &Traced| {
+        let functions = traced.samples.iter().flat_map(|samples| &samples.functions);
+        let waits = traced.waits.iter().flat_map(|wait| &wait.path);
+        functions.map(|f| &f.name).chain(waits).any(|name| name.starts_with("0x"))
+    };
+    assert!(addresses(&seen), "{seen:?}");
+
+    let (seen, notes) = names(&mut vfscale(&arguments));
+    assert!(!notes.contains("hides its symbols"), "{notes}");
+    assert!(!seen.waits.iter().any(|wait| wait.lock.starts_with("0x")), "{:?}", seen.waits);
+}
+
 /// What a forced source came to.
 fn forced(dir: &Path, source: &str) -> Traced {
     let by = ["--tasks", "2", "--rounds", "8", "--locks", "--locks-by", source];
@@ -337,6 +381,18 @@ fn a_simulated_comparison_has_its_locks_too() {
         lock.map_or(0, |lock| lock.wait_ns)
     };
     assert!(wait(&comparison.before) > 0 && wait(&comparison.after) == 0);
+}
+
+#[test]
+fn the_reference_count_of_a_shared_file_stands_on_top_where_every_transfer_is_counted() {
+    let on = "sim:8-socket-2007/linux-6.18";
+    let more = ["--tasks", "8", "--rounds", "1", "--locks"];
+    let record = run(&mut vfscale(&arguments("open_shared", on, &more))).exits(0).record();
+    let lines = &record.curves[0].points[0].lines;
+    let transfers: u64 = lines.iter().map(|line| line.transfers).sum();
+    let first = lines.first().expect("CPUs take lines from each other");
+    assert!(first.name.contains("d_lockref"), "{lines:?}");
+    assert!(first.transfers * 2 > transfers, "{lines:?}");
 }
 
 #[test]

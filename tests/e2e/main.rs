@@ -10,6 +10,7 @@ mod faults;
 mod fixed;
 mod generated;
 mod guest;
+mod guest_locks;
 mod janitor;
 mod lab;
 mod limits;

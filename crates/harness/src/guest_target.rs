@@ -270,7 +270,23 @@ pub(crate) fn plan_in_words(plan: &Plan) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::machine::topology::Pin;
+
+    #[test]
+    fn what_an_emulated_guest_hides_is_said_with_the_way_to_see_it() {
+        let about = |accelerator, cpu: &str| About {
+            accelerator,
+            cpu: cpu.into(),
+            cpus: 2,
+            memory_mib: 512,
+            qemu: "7.2".into(),
+        };
+        let note = note_untraced(&about(Accelerator::Tcg, "max,-erms")).expect("spinlocks");
+        assert!(note.contains("cpu=max,-erms,-hypervisor"), "{note}");
+        assert_eq!(note_untraced(&about(Accelerator::Tcg, "max,-hypervisor")), None);
+        assert_eq!(note_untraced(&about(Accelerator::Kvm, "host")), None);
+    }
 
     #[test]
     fn pins_are_understood_at_the_other_end() {

@@ -475,6 +475,35 @@ mod tests {
     }
 
     #[test]
+    fn guests_are_traced_with_the_same_slices_and_their_sources_cost_nothing_here() {
+        let time = Duration::from_millis(500);
+        let here = request(&["dir:/a"], time, None);
+        let there = request(&["guest:6.12"], time, None);
+        let of = |request: &Request| TracePlan::new(request, &points(request)).expect("traced");
+        assert_eq!(time_to_measure(&there), time.mul_f64(1.0 - SHARE));
+        assert!(of(&there).length <= time.mul_f64(SHARE), "{:?}", of(&there));
+        // Of 100 ms a source takes 60 here.
+        assert_eq!((of(&here).slices, of(&there).slices), (1, 4));
+    }
+
+    #[test]
+    fn a_guest_does_what_it_is_told() {
+        let locks = Locks { stacks: true, source: Some(LockSource::Tracepoints) };
+        let request = request(&["guest:6.12"], Duration::from_secs(10), None);
+        let request = Request { locks: Some(locks), ..request };
+        let point = points(&request)[0];
+        let plan = TracePlan::new(&request, &[point]).expect("traced");
+        let order = plan.order(3, &point);
+        assert_eq!((order.curve, order.tasks, order.length_ns), (3, 2, 10_000_000));
+        let there = TracePlan::ordered(&order).expect("it knows all sources");
+        assert_eq!((there.locks, there.slices), (locks, plan.slices));
+        assert_eq!(there.tracefs, Tracefs::Detached, "nobody has mounted one in a guest");
+        let unknown = TraceOrder { source: Some("dtrace".into()), ..order };
+        let error = TracePlan::ordered(&unknown).expect_err("a later host's");
+        assert!(error.contains("dtrace"), "{error}");
+    }
+
+    #[test]
     fn a_short_run_has_a_traced_slice_and_rounds_have_their_quarter() {
         let of = |time, rounds| {
             let request = request(&["dir:/a"], time, rounds);
