@@ -67,7 +67,7 @@ pub(crate) fn comparison(comparison: &Comparison) -> String {
 fn locks_of(caption: &str, (before, after): (&Curve, &Curve)) -> Markup {
     let said = locks::both_said(before, after);
     html! {
-        @for locks in locks::compared_tables(before, after, &ROOM) { (table::of(&format!("{caption}: locks"), &locks)) }
+        @for seen in locks::compared_tables(before, after, &ROOM) { (table::of(&format!("{caption}: {}", locks::subject(&seen)), &seen)) }
         @if !said.is_empty() { ul { @for line in said { li { (escape::plain(&line)) } } } }
     }
 }

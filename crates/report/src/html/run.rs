@@ -109,7 +109,7 @@ pub(super) fn behind_curve(
             } @else {
                 (table::of(&format!("{label}: figures"), &Table::of_curve(curve, cpus)))
             }
-            @for locks in locks::tables_of(curve, cpus, &ROOM, lock_rows(curve, curves)) { (table::of(&format!("{label}: locks"), &locks)) }
+            @for seen in locks::tables_of(curve, cpus, &ROOM, lock_rows(curve, curves)) { (table::of(&format!("{label}: {}", locks::subject(&seen)), &seen)) }
             @if !said.is_empty() { ul { @for line in said { li { (escape::plain(&line)) } } } }
             @if let Some(latencies) = fixed::latencies(curve, cpus) { (table::of(&format!("{label}: time of an operation"), &latencies)) }
             @if let Some(lines) = lines::table(curve, cpus) { (table::of(&format!("{label}: cache lines"), &lines)) }

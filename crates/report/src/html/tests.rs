@@ -78,12 +78,13 @@ fn a_comparison_of_ten_workloads_is_below_a_megabyte() {
 }
 
 /// What a reader may ask for, and what it is called in a page.
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 12] = [
     "rounds in the order they were taken",
     "what the time of a task goes to",
     "does every task get its share?",
     ": figures<",
     ": locks<",
+    ": CPU time<",
     ": scheduling<",
     "waits for locks, by stack",
     "Numbers of this picture",

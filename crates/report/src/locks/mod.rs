@@ -31,6 +31,14 @@ pub(crate) fn tables_of(curve: &Curve, cpus: usize, style: &Style, most: usize) 
         .collect()
 }
 
+/// What one of [`tables`] or [`compared_tables`] shows, for its caption.
+pub(crate) fn subject(table: &Table) -> &'static str {
+    if table.header[1][0] == SPENT { "CPU time" } else { "locks" }
+}
+
+/// The head of the samples' functions.
+const SPENT: &str = "CPU time";
+
 /// One row per task count and lock, the longest wait first.
 fn waits(curve: &Curve, cpus: usize, style: &Style, most: usize) -> Option<Table> {
     let mut header = vec![
@@ -73,8 +81,7 @@ fn first(mut rows: Vec<Row>, most: usize) -> Vec<Row> {
 
 /// One row per task count and function of the kernel, the most samples first.
 fn samples(curve: &Curve, cpus: usize, style: &Style, most: usize) -> Option<Table> {
-    let header =
-        vec![["", "tasks"], ["CPU time", "spent in"], ["", "samples"], ["% of", "samples"]];
+    let header = vec![["", "tasks"], [SPENT, "spent in"], ["", "samples"], ["% of", "samples"]];
     let mut rows = Vec::new();
     for point in &curve.points {
         let Some(samples) = point.traced.as_ref().and_then(|traced| traced.samples.as_ref()) else {
