@@ -45,11 +45,15 @@ fn line(command: &str) -> Option<String> {
 
 /// Runs the commands of a document, one after another, in a directory that is also their home.
 fn run_all(document: &str, commands: &[String]) {
+    run_lines(document, commands.iter().filter_map(|command| line(command)));
+}
+
+/// Runs lines of a shell likewise.
+fn run_lines(document: &str, lines: impl IntoIterator<Item = String>) {
     let dir = temp_dir();
     let binaries = Path::new(env!("CARGO_BIN_EXE_vfscale")).parent().expect("it is in a folder");
     let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap_or_default());
-    for command in commands {
-        let Some(line) = line(command) else { continue };
+    for line in lines {
         let mut shell = Command::new("sh");
         shell.args(["-c", &line]).current_dir(dir.path());
         // Runs are stored in a home of the test's own.
@@ -58,12 +62,15 @@ fn run_all(document: &str, commands: &[String]) {
         // A page of `reproduce` takes seconds, and ten times that in a debug build.
         let ran = Running::start(&mut shell).wait(Duration::from_secs(180));
         // What a check finds on a machine that is busy with other tests is not this test's business.
-        let finds = line.starts_with("vfscale check ") && ran.code() == Some(1);
-        assert!(finds || ran.code() == Some(0), "{document}: {command}: {ran}");
-        let wrote = line.split_once("--output ").is_some_and(|(_, file)| {
-            dir.path().join(file.split(' ').next().unwrap_or(file)).exists()
-        });
-        assert!(!ran.stdout.is_empty() || wrote, "{document}: {command}");
+        let checks = line.starts_with("vfscale check ") || line.contains(" --fail-on ");
+        let finds = checks && ran.code() == Some(1);
+        assert!(finds || ran.code() == Some(0), "{document}: {line}: {ran}");
+        let into = ["--output ", " > ~/"].iter().find_map(|how| Some(line.split_once(how)?.1));
+        let wrote = into
+            .is_some_and(|file| dir.path().join(file.split(' ').next().unwrap_or(file)).exists());
+        // What there is nothing to say about, and a folder of pages.
+        let silent = line.starts_with("vfscale man ") || line.starts_with("vfscale clean ");
+        assert!(!ran.stdout.is_empty() || wrote || silent, "{document}: {line}");
     }
 }
 
@@ -74,6 +81,61 @@ fn every_command_of_the_readme_works() {
     if mounts_of_the_documents() {
         run_all("README.md", &commands);
     }
+}
+
+/// Commands that the help shows as examples, of every subcommand and of the program.
+fn examples() -> Vec<String> {
+    let help = |arguments: &[&str]| run(&mut vfscale(arguments)).exits(0).stdout;
+    let whole = help(&["--help"]);
+    let (_, rest) = whole.split_once("\nCommands:\n").expect("the commands are listed");
+    let listed = rest.lines().take_while(|line| !line.is_empty());
+    let commands = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let mut examples = Vec::new();
+    let commands = commands.filter(|name| !name.is_empty() && *name != "help");
+    for text in commands.map(|name| help(&[name, "--help"])).chain([whole.clone()]) {
+        let (_, below) = text.split_once("\nExamples:\n").expect("every command has examples");
+        let lines = below.lines().take_while(|line| !line.is_empty());
+        examples.extend(lines.filter_map(|line| line.strip_prefix("      ")).map(str::to_owned));
+    }
+    examples
+}
+
+/// The same command in a second, where it takes a budget: what is tested is that it is understood and done.
+fn hurried(line: &str) -> String {
+    let mut words: Vec<&str> = line.split(' ').collect();
+    let budget = ["run", "compare", "check", "power", "reproduce"].contains(&words[1]);
+    match words.iter().position(|word| *word == "--time") {
+        Some(at) => words[at + 1] = "1s",
+        // Stored runs are compared as they are.
+        None if budget && !line.contains(" base ") => words.extend(["--time", "1s"]),
+        None => {}
+    }
+    words.join(" ")
+}
+
+#[test]
+fn every_example_of_the_help_works() {
+    let examples = examples();
+    assert!(examples.len() > 35, "{examples:?}");
+    if !mounts_of_the_documents() {
+        return;
+    }
+    let readme = commands(&read("README.md"));
+    // Kernels are fetched and booted by the tests of guests; a page of `reproduce` takes long enough once.
+    let elsewhere = |line: &str| {
+        line.contains("guest:")
+            || line.contains(" fetch-kernel ")
+            || (line.contains(" reproduce ") && readme.contains(&line.to_owned()))
+    };
+    let files = root().join("crates/imports/tests/files");
+    let setup = [
+        "mkdir -p .local/share/bash-completion/completions .zfunc .config/fish/completions .local/share/man/man1 && echo made".to_owned(),
+        format!("cp {files}/will-it-scale/open1.csv open1.csv && cp {files}/fio/fio-3.json results.json && echo copied", files = files.display()),
+        "vfscale run fstat --save base --time 1s".to_owned(),
+        "vfscale run fstat --save patched --time 1s --format json --output run.json".to_owned(),
+    ];
+    let shown = examples.iter().filter(|line| !elsewhere(line)).map(|line| hurried(line));
+    run_lines("the help", setup.into_iter().chain(shown));
 }
 
 /// Pages of the book, as paths from the root, in the order of the summary.

@@ -124,7 +124,7 @@
         box.addEventListener("change", () => this.build());
         const swatch = swatches.querySelector(`[data-look="${one.form}${one.ink}"]`);
         if (swatch) label.append(swatch.cloneNode(true));
-        add(label, "span", {}, one.name);
+        add(label, "span", { class: "name" }, one.name);
         this.toggles.push({ p, s, box, value: add(label, "span", { class: "value" }) });
       }));
     }
@@ -427,7 +427,7 @@
     read(idx) {
       const x = this.xs[idx];
       const unit = this.chart.x.label;
-      const where = unit === "tasks" ? `${x} task${x === 1 ? "" : "s"}` : `${unit} ${number.format(x)}`;
+      const where = unit === "tasks" ? `${x} task${x === 1 ? "" : "s"}` : `${unit}: ${number.format(x)}`;
       const said = [];
       this.chart.panels.forEach((panel, p) => panel.series.forEach((series, s) => {
         const here = series.dots.filter(dot => dot[0] === x);
@@ -449,11 +449,112 @@
     }
   }
 
+  // A flame graph: arrows go from box to box, Enter or a click makes a box as wide as the picture, Escape shows all again.
+  class Flame {
+    constructor(element) {
+      const svg = element.querySelector("svg");
+      const number = (of, name) => Number(of.getAttribute(name));
+      this.boxes = [...svg.querySelectorAll("g[data-row]")].map(group => {
+        const [rect, said] = [group.querySelector("rect"), group.querySelector("title").textContent];
+        return {
+          group, rect, said, text: group.querySelector("text"), name: said.slice(0, said.lastIndexOf(": ")),
+          row: Number(group.dataset.row), left: number(rect, "x"), right: number(rect, "x") + number(rect, "width"),
+        };
+      });
+      this.root = this.boxes[0];
+      if (!this.root) return;
+      const live = add(element, "div", { class: "live reading" });
+      svg.parentElement.after(live);
+      add(live, "button", { type: "button" }, "Show all").addEventListener("click", () => this.zoom(this.root));
+      add(live, "span", {}, "A click or Enter enlarges a box; arrow keys go from box to box.");
+      this.reading = add(live, "p", { class: "said" });
+      svg.setAttribute("role", "tree");
+      for (const box of this.boxes) {
+        for (const [name, value] of [["role", "treeitem"], ["aria-level", box.row + 1], ["aria-label", box.said], ["tabindex", -1]]) box.group.setAttribute(name, value);
+        box.group.addEventListener("focus", () => this.enter(box));
+        box.group.addEventListener("mouseenter", () => this.read(box));
+        box.group.addEventListener("click", () => this.zoom(box));
+        box.group.addEventListener("keydown", event => this.key(event, box));
+      }
+      this.here = this.root;
+      this.root.group.setAttribute("tabindex", 0);
+      this.zoom(this.root);
+      this.read(this.root);
+      element.classList.add("drawn");
+      addEventListener("beforeprint", () => this.zoom(this.root));
+    }
+
+    read(box) {
+      this.reading.textContent = box.said;
+    }
+
+    enter(box) {
+      this.here.group.setAttribute("tabindex", -1);
+      box.group.setAttribute("tabindex", 0);
+      this.here = box;
+      this.read(box);
+    }
+
+    key(event, box) {
+      const seen = this.boxes.filter(one => !one.group.hasAttribute("hidden"));
+      const row = seen.filter(one => one.row === box.row).sort((a, b) => a.left - b.left);
+      const over = (low, high) => within(low, high) && low.row + 1 === high.row;
+      const to = {
+        ArrowUp: () => seen.filter(one => over(box, one)).sort((a, b) => (b.right - b.left) - (a.right - a.left))[0],
+        ArrowDown: () => seen.find(one => over(one, box)),
+        ArrowLeft: () => row[row.indexOf(box) - 1],
+        ArrowRight: () => row[row.indexOf(box) + 1],
+        Home: () => seen[0],
+      }[event.key];
+      if (event.key === "Enter" || event.key === " ") this.zoom(box);
+      else if (event.key === "Escape") this.zoom(this.root);
+      else if (to) to()?.group.focus();
+      else return;
+      event.preventDefault();
+    }
+
+    zoom(to) {
+      const [left, whole] = [this.root.left, this.root.right - this.root.left];
+      const scale = whole / (to.right - to.left);
+      for (const box of this.boxes) {
+        const below = box.row < to.row && within(box, to);
+        const shown = below || (box.row >= to.row && within(to, box));
+        box.group.toggleAttribute("hidden", !shown);
+        box.group.style.display = shown ? "" : "none";
+        if (!shown) continue;
+        const [x, width] = below ? [left, whole] : [left + (box.left - to.left) * scale, (box.right - box.left) * scale];
+        box.rect.setAttribute("x", x);
+        box.rect.setAttribute("width", width);
+        this.label(box, x, width);
+      }
+      if (this.here.group.hasAttribute("hidden")) this.enter(to);
+    }
+
+    // As much of the name as there is room for, as in the still picture.
+    label(box, x, width) {
+      const [room, letters] = [Math.max(0, Math.floor((width - 6) / 7.3)), [...box.name]];
+      const text = letters.length <= room ? box.name : room <= 3 ? "" : letters.slice(0, room - 2).join("") + "..";
+      if (!box.text) {
+        if (!text) return;
+        box.text = box.group.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "text"));
+        box.text.setAttribute("y", Number(box.rect.getAttribute("y")) + 13);
+      }
+      box.text.setAttribute("x", x + 3);
+      box.text.textContent = text;
+    }
+  }
+
+  // Whether box `outer` is as wide as `inner` and where that is; places are written with two decimals.
+  function within(outer, inner) {
+    return outer.left <= inner.left + 0.02 && outer.right >= inner.right - 0.02;
+  }
+
   function plainly(x) {
     return Number.isInteger(x) ? String(x) : String(+x.toPrecision(4));
   }
 
   const figures = [...document.querySelectorAll("figure[data-chart]")].map(element => new Figure(element, charts[+element.dataset.chart]));
+  for (const element of document.querySelectorAll("figure.flame")) new Flame(element);
   dark.addEventListener("change", () => figures.forEach(figure => figure.build()));
 
   // On paper nothing can be opened.

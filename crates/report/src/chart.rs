@@ -9,8 +9,10 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Chart {
     /// Heading. May hold names from outside.
+    #[serde(skip)]
     pub title: String,
     /// What there is to see, a sentence an element, for those too who cannot see it.
+    #[serde(skip)]
     pub caption: Vec<String>,
     /// The common axis.
     pub x: Axis,

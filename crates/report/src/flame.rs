@@ -2,10 +2,14 @@
 //!
 //! A box is a function, as wide as its share of the whole; what it called stands on top of it.
 
+use crate::escape;
+use crate::stacks::Stack;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// Of a picture of its own, in user units; in a page there is less room and the type is the same.
 const WIDTH: f64 = 1200.0;
+const IN_PAGE: f64 = 920.0;
 const MARGIN: f64 = 10.0;
 const ROW: f64 = 18.0;
 const HEAD: f64 = 40.0;
@@ -13,6 +17,8 @@ const HEAD: f64 = 40.0;
 const CHARACTER: f64 = 7.3;
 /// Narrower boxes cannot be seen; how many were left out is said.
 const NARROWEST: f64 = 0.3;
+/// Boxes in a page at most, the widest ones, so that it stays small.
+const MOST_IN_PAGE: usize = 150;
 
 /// A function as called by those below it.
 #[derive(Debug, Default)]
@@ -22,40 +28,92 @@ struct Frame {
     called: BTreeMap<String, Frame>,
 }
 
-/// Draws `stacks` (frames, the outermost first, and their weight, in `unit`) below `title`.
-pub(crate) fn svg(title: &str, unit: &str, stacks: &[(Vec<String>, u64)]) -> String {
-    let mut all = Frame::default();
-    for (frames, weight) in stacks {
-        let mut frame = &mut all;
-        frame.weight += weight;
-        for name in frames {
-            frame = frame.called.entry(name.clone()).or_default();
+impl Frame {
+    fn of(stacks: &[Stack]) -> Frame {
+        let mut all = Frame::default();
+        for (frames, weight) in stacks {
+            let mut frame = &mut all;
             frame.weight += weight;
+            for name in frames {
+                frame = frame.called.entry(name.clone()).or_default();
+                frame.weight += weight;
+            }
+        }
+        all
+    }
+}
+
+/// A function in its place.
+struct Boxed<'a> {
+    name: &'a str,
+    weight: u64,
+    left: f64,
+    width: f64,
+    /// Above what called it; 0 is the lowest.
+    row: usize,
+}
+
+/// Where every box lies in `width` user units, those on top after what they stand on.
+fn laid_out(all: &Frame, width: f64) -> Vec<Boxed<'_>> {
+    fn put<'a>(
+        name: &'a str,
+        frame: &'a Frame,
+        left: f64,
+        row: usize,
+        scale: f64,
+        out: &mut Vec<Boxed<'a>>,
+    ) {
+        out.push(Boxed {
+            name,
+            weight: frame.weight,
+            left,
+            width: frame.weight as f64 * scale,
+            row,
+        });
+        let mut left = left;
+        for (name, called) in &frame.called {
+            put(name, called, left, row + 1, scale, out);
+            left += called.weight as f64 * scale;
         }
     }
-    let rows = depth(&all, all.weight);
-    let height = HEAD + rows as f64 * ROW + MARGIN;
-    let mut drawing = Drawing {
-        text: String::new(),
-        total: all.weight,
-        unit,
-        bottom: height - MARGIN,
-        left_out: 0,
-    };
+    let mut boxes = Vec::new();
     if all.weight > 0 {
-        drawing.frame("all", &all, MARGIN, 0);
+        put("all", all, MARGIN, 0, (width - 2.0 * MARGIN) / all.weight as f64, &mut boxes);
     }
+    boxes
+}
 
+/// Leaves those that can be seen, `most` at most; returns how many are gone. What is on top of a box is no wider, so nothing that is
+/// left hangs in the air.
+fn keep_visible(boxes: &mut Vec<Boxed<'_>>, most: usize) -> usize {
+    let all = boxes.len();
+    boxes.retain(|one| one.width >= NARROWEST);
+    if boxes.len() > most {
+        let mut widths: Vec<f64> = boxes.iter().map(|one| one.width).collect();
+        widths.sort_unstable_by(|a, b| b.total_cmp(a));
+        let too_narrow = widths[most];
+        boxes.retain(|one| one.width > too_narrow);
+    }
+    all - boxes.len()
+}
+
+/// Draws `stacks` (their weight in `unit`) below `title`, as a picture of its own.
+pub(crate) fn svg(title: &str, unit: &str, stacks: &[Stack]) -> String {
+    let all = Frame::of(stacks);
+    let mut boxes = laid_out(&all, WIDTH);
+    let left_out = keep_visible(&mut boxes, usize::MAX);
+    let height = HEAD + height(&boxes);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH:.0} {height:.0}\" \
          width=\"{WIDTH:.0}\" height=\"{height:.0}\" role=\"img\" \
          font-family=\"ui-monospace, monospace\" font-size=\"12\">\n\
          <title>{title}</title>\n\
+         <style>rect{{stroke:#ffffff;stroke-width:0.5}}</style>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
          <text x=\"{MARGIN:.0}\" y=\"16\" font-weight=\"bold\" fill=\"#000000\">{title}</text>\n",
-        title = escape(title),
+        title = escape::xml(title),
     );
-    let left_out = match drawing.left_out {
+    let left_out = match left_out {
         0 => String::new(),
         count => format!("; {count} boxes too narrow to draw"),
     };
@@ -63,69 +121,66 @@ pub(crate) fn svg(title: &str, unit: &str, stacks: &[(Vec<String>, u64)]) -> Str
         out,
         "<text x=\"{MARGIN:.0}\" y=\"32\" fill=\"#000000\">{} {}{left_out}</text>",
         all.weight,
-        escape(unit)
+        escape::xml(unit)
     );
-    out + &drawing.text + "</svg>\n"
+    draw(&mut out, &boxes, all.weight, unit, height - MARGIN);
+    out + "</svg>\n"
 }
 
-/// Width of a frame of `weight` in pixels.
-fn width(weight: u64, total: u64) -> f64 {
-    weight as f64 / total.max(1) as f64 * (WIDTH - 2.0 * MARGIN)
+/// A graph for a page, which has its title and its sentences as text.
+pub(crate) struct Element {
+    /// The drawing; `labelled` was the id of its heading.
+    pub(crate) svg: String,
+    /// Boxes that are not drawn.
+    pub(crate) left_out: usize,
 }
 
-/// Rows that a frame and what it called take, as far as they are drawn.
-fn depth(frame: &Frame, total: u64) -> usize {
-    let drawn = frame.called.values().filter(|called| width(called.weight, total) >= NARROWEST);
-    1 + drawn.map(|called| depth(called, total)).max().unwrap_or(0)
+/// Draws `stacks` as an element of a page. A script finds in `data-row`, `x` and `width` what it needs to enlarge a part.
+pub(crate) fn element(labelled: &str, unit: &str, stacks: &[Stack]) -> Element {
+    let all = Frame::of(stacks);
+    let mut boxes = laid_out(&all, IN_PAGE);
+    let left_out = keep_visible(&mut boxes, MOST_IN_PAGE);
+    let height = MARGIN + height(&boxes);
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {IN_PAGE:.0} {height:.0}\" role=\"img\" aria-labelledby=\"{}\" \
+         font-family=\"ui-monospace, monospace\" font-size=\"12\">\n",
+        escape::xml(labelled)
+    );
+    draw(&mut svg, &boxes, all.weight, unit, height - MARGIN);
+    Element { svg: svg + "</svg>", left_out }
 }
 
-struct Drawing<'a> {
-    text: String,
-    total: u64,
-    unit: &'a str,
-    bottom: f64,
-    left_out: usize,
+fn height(boxes: &[Boxed<'_>]) -> f64 {
+    boxes.iter().map(|one| one.row + 1).max().unwrap_or(0) as f64 * ROW + MARGIN
 }
 
-impl Drawing<'_> {
-    fn frame(&mut self, name: &str, frame: &Frame, left: f64, row: usize) {
-        let width = width(frame.weight, self.total);
-        if width < NARROWEST {
-            self.left_out += count(frame);
-            return;
-        }
-        let top = self.bottom - (row + 1) as f64 * ROW;
-        let (full, fill) = (escape(name), colour(name));
+fn draw(out: &mut String, boxes: &[Boxed<'_>], total: u64, unit: &str, bottom: f64) {
+    out.push_str("<g fill=\"#000000\">\n");
+    for Boxed { name, weight, left, width, row } in boxes {
+        let top = bottom - (row + 1) as f64 * ROW;
         let _ = write!(
-            self.text,
-            "<g><title>{full}: {} {} ({:.2} %)</title>\
+            out,
+            "<g data-row=\"{row}\"><title>{}: {weight} {} ({:.2} %)</title>\
              <rect x=\"{left:.2}\" y=\"{top:.0}\" width=\"{width:.2}\" height=\"{:.0}\" \
-             fill=\"{fill}\" stroke=\"#ffffff\" stroke-width=\"0.5\"/>",
-            frame.weight,
-            escape(self.unit),
-            frame.weight as f64 / self.total.max(1) as f64 * 100.0,
+             fill=\"{}\"/>",
+            escape::xml(name),
+            escape::xml(unit),
+            *weight as f64 / total.max(1) as f64 * 100.0,
             ROW - 1.0,
+            colour(name),
         );
-        if let Some(label) = fit(name, width) {
+        if let Some(label) = fit(&escape::plain(name), *width) {
             let _ = write!(
-                self.text,
-                "<text x=\"{:.2}\" y=\"{:.0}\" fill=\"#000000\">{}</text>",
+                out,
+                "<text x=\"{:.2}\" y=\"{:.0}\">{}</text>",
                 left + 3.0,
                 top + 13.0,
-                escape(&label)
+                escape::xml(&label)
             );
         }
-        self.text.push_str("</g>\n");
-        let mut left = left;
-        for (name, called) in &frame.called {
-            self.frame(name, called, left, row + 1);
-            left += self::width(called.weight, self.total);
-        }
+        out.push_str("</g>\n");
     }
-}
-
-fn count(frame: &Frame) -> usize {
-    1 + frame.called.values().map(count).sum::<usize>()
+    out.push_str("</g>\n");
 }
 
 /// As much of `name` as `width` pixels hold; none if that tells nothing.
@@ -152,23 +207,6 @@ fn colour(name: &str) -> String {
     format!("#f5{green:02x}{blue:02x}")
 }
 
-/// Text for XML; characters that XML does not have are replaced.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(' '),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,7 +218,7 @@ mod tests {
 
     /// Attribute `name` of the box of function `function`.
     fn attribute(svg: &str, function: &str, name: &str) -> f64 {
-        let line = svg.lines().find(|line| line.starts_with(&format!("<g><title>{function}: ")));
+        let line = svg.lines().find(|line| line.contains(&format!("\"><title>{function}: ")));
         let (_, rest) = line.expect(function).split_once(&format!(" {name}=\"")).expect(name);
         rest.split_once('"').expect("closing quote").0.parse().expect("number")
     }
@@ -219,13 +257,45 @@ mod tests {
         assert!(svg("t", "ns", &[]).ends_with("</svg>\n"));
     }
 
+    #[test]
+    fn a_page_has_the_widest_boxes_and_none_hangs_in_the_air() {
+        let stacks: Vec<Stack> =
+            (0..1000).map(|n| stack(&format!("base{} f{n} top{n}", n % 7), 1 + n % 50)).collect();
+        let Element { svg, left_out } = element("h", "ns", &stacks);
+        let drawn: Vec<(usize, f64, f64)> = svg
+            .lines()
+            .filter_map(|line| {
+                let number = |name: &str| -> f64 {
+                    let (_, rest) = line.split_once(&format!(" {name}=\"")).expect(name);
+                    rest.split_once('"').expect("closing quote").0.parse().expect("number")
+                };
+                let left = line.starts_with("<g data").then(|| number("x"))?;
+                Some((number("data-row") as usize, left, left + number("width")))
+            })
+            .collect();
+        assert_eq!(drawn.len() + left_out, 1 + 7 + 2 * 1000);
+        assert!((100..=MOST_IN_PAGE).contains(&drawn.len()), "{}", drawn.len());
+        for (row, left, right) in drawn.iter().filter(|(row, ..)| *row > 0) {
+            let carries = |(below, from, to): &&(usize, f64, f64)| {
+                below + 1 == *row && *from <= left + 0.02 && *to >= right - 0.02
+            };
+            assert!(drawn.iter().any(|one| carries(&one)), "row {row} at {left}");
+        }
+    }
+
+    #[test]
+    fn marks_that_turn_the_direction_are_shown_not_obeyed() {
+        let svg = svg("t\u{202e}", "ns", &[stack("a\u{200f}b\u{1b}[2J", 7)]);
+        assert!(svg.contains("t\\u{202e}") && svg.contains("a\\u{200f}b\\x1b[2J"), "{svg}");
+    }
+
     proptest! {
         #[test]
         fn markup_stays_markup(title: String, names in prop::collection::vec(any::<String>(), 1..5), weight in 0u64..9) {
             let svg = svg(&title, "ns", &[(names, weight)]);
             let opened = svg.matches('<').count();
             prop_assert_eq!(opened, svg.matches('>').count());
-            prop_assert!(!svg.chars().any(|c| c.is_control() && c != '\n'));
+            prop_assert!(!svg.chars().any(|c| escape::is_unprintable(c) && c != '\n'));
         }
     }
 }

@@ -92,7 +92,7 @@ fn stored() -> Comparison {
 }
 
 /// [`comparison`] with what was seen of locks on both sides.
-fn with_locks() -> Comparison {
+pub(crate) fn with_locks() -> Comparison {
     let mut with_locks = comparison();
     with_locks.before.curves[0].points[1].traced = Some(Box::new(fixture::traced(1)));
     with_locks.after.curves[0].points[1].traced = Some(Box::new(fixture::traced(3)));

@@ -111,7 +111,7 @@ pub(crate) fn both<'a>(
 }
 
 /// Both sides' curves.
-pub(super) fn sides<'a>(
+pub(crate) fn sides<'a>(
     comparison: &'a Comparison,
     curve: &ComparedCurve,
 ) -> Option<(&'a Curve, &'a Curve)> {

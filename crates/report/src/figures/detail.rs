@@ -6,8 +6,8 @@ use results::{Curve, Point, Run, Sample};
 use std::collections::BTreeMap;
 
 /// Dots in all charts of one kind together at most, so that a page stays small; but not fewer than [`LEAST`] in one.
-const DOTS: usize = 2000;
-const LEAST: usize = 200;
+const DOTS: usize = 1200;
+const LEAST: usize = 100;
 
 /// The charts behind a curve that is called `label`, one of `curves` in the page: those that there is something to show in.
 pub(crate) fn detail(run: &Run, curve: &Curve, label: &str, curves: usize) -> Vec<Chart> {

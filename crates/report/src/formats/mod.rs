@@ -59,9 +59,16 @@ mod tests {
         run.host.cpu_model = Some("evil\u{9b}2J".into());
         run.command.push("\u{7}".into());
         run.warnings[0].message = "in dir:/mnt/\u{1b}]0;owned\u{7}".into();
-        for format in FORMATS
-            .iter()
-            .filter(|format| ["text", "markdown", "mail", "svg"].contains(&format.name))
+        run.curves[0].workload = "w\u{61c}\u{2067}\u{200f}".into();
+        run.curves[0].points[1].traced = Some(Box::new(fixture::traced(1)));
+        let traced = run.curves[0].points[1].traced.as_mut().expect("traced");
+        traced.waits[0].stacks[0].frames.push("f\u{1b}[2J\u{200e}".into());
+        traced.waits[0].path.push("p\u{9b}2J".into());
+        traced.waits[1].kind = "k\u{2028}".into();
+        traced.notes.push("n\u{202d}\u{7}".into());
+        // In JSON and CSV a name is data: it reads back as it was.
+        for format in
+            FORMATS.iter().filter(|format| !["json", "jsonl", "csv"].contains(&format.name))
         {
             for style in fixture::styles().into_iter().filter(|style| !style.colour) {
                 let text = (format.render)(&run, &style);

@@ -1,12 +1,13 @@
 //! The page of a comparison: before, after, and their ratio.
 
 use super::figure::{Figures, Level};
+use super::run::{ROOM, behind_curve};
 use super::{conditions_of, page, table, warnings};
-use crate::comparison::{differences, pairing, partial, table_of, verdict};
-use crate::escape;
-use crate::figures::{compared, detail};
+use crate::comparison::{self, differences, pairing, partial, table_of, verdict};
+use crate::figures::compared;
+use crate::{escape, locks};
 use maud::{Markup, html};
-use results::Comparison;
+use results::{Comparison, Curve};
 
 /// One page.
 pub(crate) fn comparison(comparison: &Comparison) -> String {
@@ -22,20 +23,23 @@ pub(crate) fn comparison(comparison: &Comparison) -> String {
         let picture = figures.draw(chart, Level::Second);
         let curve = &comparison.curves[number];
         let caption = format!("{}, {} mode: before and after", curve.workload, curve.mode);
-        sections.push(
-            html! { section { (picture) (table::of(&caption, &table_of(comparison, number))) } },
-        );
+        let locks = comparison::sides(comparison, curve).map(|sides| locks_of(&caption, sides));
+        sections.push(html! {
+            section { (picture) (table::of(&caption, &table_of(comparison, number))) (locks.unwrap_or_default()) }
+        });
     }
     let mut behind: Vec<Markup> = Vec::new();
+    let curves = runs.iter().map(|(_, run)| run.curves.len()).sum();
     for (side, run) in runs {
+        let twins = run.curves.windows(2).any(|pair| pair[0].target != pair[1].target);
         for curve in &run.curves {
-            let label = format!("{side}: {}, {} mode", curve.workload, curve.mode);
-            let charts = detail(run, curve, &label, 2 * comparison.curves.len());
-            let drawn = charts.iter().map(|chart| figures.draw(chart, Level::Third));
-            let drawn: Vec<Markup> = drawn.collect();
-            behind.push(html! { section { h2 { (escape::plain(&label)) } @for figure in drawn { (figure) } } });
+            let target = if twins { format!(" on {}", curve.target) } else { String::new() };
+            let label = format!("{side}: {}{target}, {} mode", curve.workload, curve.mode);
+            behind.push(behind_curve(run, curve, (&label, curves), &mut figures));
         }
     }
+    let graphs: Vec<Markup> =
+        runs.into_iter().filter_map(|(side, run)| figures.flame(run, side)).collect();
     let body = html! {
         (differing(&differences(comparison)))
         (warnings(runs.into_iter().flat_map(|(_, run)| &run.warnings)))
@@ -46,6 +50,7 @@ pub(crate) fn comparison(comparison: &Comparison) -> String {
                 ul { @for what in &comparison.unmatched { li { (escape::plain(what)) } } }
             }
         }
+        @for graph in graphs { (graph) }
         @for section in behind { (section) }
         section {
             h2 { "Command" }
@@ -56,6 +61,15 @@ pub(crate) fn comparison(comparison: &Comparison) -> String {
     };
     let [before, after] = &comparison.labels;
     page(&format!("{before} and {after} compared"), &sentences, body, &figures)
+}
+
+/// Who waited for which lock on either side; nothing where nobody looked.
+fn locks_of(caption: &str, (before, after): (&Curve, &Curve)) -> Markup {
+    let said = locks::both_said(before, after);
+    html! {
+        @for seen in locks::compared_tables(before, after, &ROOM) { (table::of(&format!("{caption}: {}", locks::subject(&seen)), &seen)) }
+        @if !said.is_empty() { ul { @for line in said { li { (escape::plain(&line)) } } } }
+    }
 }
 
 fn differing(lines: &[String]) -> Markup {

@@ -14,6 +14,8 @@ const DIGITS: usize = 6;
 #[derive(Default)]
 pub(super) struct Figures {
     charts: Vec<Chart>,
+    /// Flame graphs, which the script takes from the page itself.
+    graphs: usize,
 }
 
 /// Of a figure's heading.
@@ -28,6 +30,12 @@ impl Figures {
     pub(super) fn json(&self) -> String {
         let json = serde_json::to_string(&self.charts).expect("finite numbers and texts");
         json.replace('<', "\\u003c")
+    }
+
+    /// The id of the next flame graph.
+    pub(super) fn graph(&mut self) -> String {
+        self.graphs += 1;
+        format!("g{}", self.graphs)
     }
 
     /// The chart as an element. The script fills what is live.
@@ -80,9 +88,14 @@ fn look(ink: usize, form: Form) -> String {
 /// Names that nothing obeys, wherever the script puts them.
 fn plain(chart: &Chart) -> Chart {
     let mut chart = chart.clone();
-    for text in chart.panels.iter_mut().flat_map(|panel| {
-        panel.series.iter_mut().map(|series| &mut series.name).chain([&mut panel.y.label])
-    }) {
+    for text in chart
+        .panels
+        .iter_mut()
+        .flat_map(|panel| {
+            panel.series.iter_mut().map(|series| &mut series.name).chain([&mut panel.y.label])
+        })
+        .chain([&mut chart.x.label])
+    {
         *text = escape::plain(text).into_owned();
     }
     chart

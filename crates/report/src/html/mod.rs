@@ -5,6 +5,7 @@
 
 mod comparison;
 mod figure;
+mod flame;
 mod power;
 mod run;
 mod table;
@@ -143,7 +144,7 @@ fn warnings<'a>(all: impl Iterator<Item = &'a Warning>) -> Markup {
                 h2 { "Warnings" }
                 ul {
                     @for warning in seen {
-                        li { strong { (escape::plain(&warning.message)) } " " (escape::plain(&warning.advice)) }
+                        li { strong { (escape::plain(&warning.message)) } br; (escape::plain(&warning.advice)) }
                     }
                 }
             }

@@ -38,13 +38,18 @@ pub(super) fn facts(facts: &[(&str, String)]) -> Markup {
 }
 
 fn laid_out(caption: &str, header: &[String], rows: &[&[String]]) -> Markup {
+    // A heading stands above what is below it: words begin on the left, numbers end on the right.
+    let words = |column: usize| {
+        rows.iter().any(|row| row.get(column).is_some_and(|cell| !is_number(cell.trim())))
+    };
+    let heads = header.iter().enumerate().map(|(column, title)| (title, words(column)));
     html! {
         // Wide tables scroll, and what scrolls has to be reached with the keyboard.
         div.wide tabindex="0" role="group" aria-label="Table" {
             table {
                 caption { (escape::plain(caption)) }
-                thead { tr { @for title in header {
-                    @if title.is_empty() { td {} } @else { th scope="col" { (escape::plain(title)) } }
+                thead { tr { @for (title, words) in heads {
+                    @if title.is_empty() { td {} } @else { th class=[words.then_some("word")] scope="col" { (escape::plain(title)) } }
                 } } }
                 tbody { (PreEscaped(body(rows))) }
             }
@@ -61,7 +66,8 @@ fn body(rows: &[&[String]]) -> String {
             let cell = cell.trim();
             out.push_str(match column {
                 // A row that goes on from the one above has no header of its own.
-                0 if !cell.is_empty() => "<th scope=row>",
+                0 if is_number(cell) && !cell.is_empty() => "<th scope=row>",
+                0 if !cell.is_empty() => "<th scope=row class=word>",
                 _ if is_number(cell) => "<td>",
                 _ => "<td class=word>",
             });

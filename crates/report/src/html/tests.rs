@@ -3,7 +3,7 @@
 use super::*;
 use crate::figures::Named;
 use crate::{comparison as compared, fixture};
-use results::{Curve, Point, Sample};
+use results::{ComparedCurve, Curve, KernelWait, Point, Sample, Traced, WaitStack};
 
 fn run_page(run: &Run) -> String {
     runs(&[Named { name: "", run }])
@@ -26,17 +26,98 @@ fn big() -> Run {
                 (0..point.tasks).map(move |task| sample(round, task, number + 1))
             });
             *point = Point::from_samples(point.tasks, vec![], samples.collect(), None);
-            point.locks = fixture::locks();
+            point.traced = Some(Box::new(traced(number, point.tasks)));
         }
         curve
     };
     fixture::run_of((0..10).map(curve).collect())
 }
 
+/// Twenty locks with three whole stacks each, as `--locks=stacks` finds them.
+fn traced(curve: u64, tasks: u32) -> Traced {
+    let mut traced = fixture::traced(1);
+    let names = |lock: u64, stack: u64| -> Vec<String> {
+        let caller = |depth: u64| format!("vfs_function_{}", (depth * 31 + lock * 7 + stack) % 97);
+        (0..12).map(caller).collect()
+    };
+    let wait = |lock: u64| {
+        let one = |stack| WaitStack {
+            frames: names(lock, stack),
+            count: 5,
+            wait_ns: 1_000_000 + lock * 7 + curve,
+        };
+        KernelWait {
+            lock: format!("lock_{lock}"),
+            path: names(lock, 0).split_off(10),
+            stacks: (0..3).map(one).collect(),
+            ..traced.waits[0].clone()
+        }
+    };
+    traced.waits = (0..20).map(wait).collect();
+    traced.task_ns *= u64::from(tasks);
+    traced
+}
+
 #[test]
-fn a_page_of_ten_workloads_is_below_500_kilobytes() {
+fn a_page_of_ten_workloads_is_below_500_kilobytes_with_all_stacks() {
     let page = run_page(&big());
+    assert!(page.contains("<figure class=\"flame\""));
     assert!(page.len() < 500_000, "{} bytes", page.len());
+}
+
+#[test]
+fn a_comparison_of_ten_workloads_is_below_a_megabyte() {
+    let mut comparison = compared::tests::comparison();
+    let workloads = (0..10).map(|number| format!("workload_with_a_name_{number}"));
+    let curve = comparison.curves[0].clone();
+    comparison.curves =
+        workloads.map(|workload| ComparedCurve { workload, ..curve.clone() }).collect();
+    (comparison.before, comparison.after) = (big(), big());
+    let page = super::comparison(&comparison);
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+}
+
+/// What a reader may ask for, and what it is called in a page.
+const PARTS: [&str; 12] = [
+    "rounds in the order they were taken",
+    "what the time of a task goes to",
+    "does every task get its share?",
+    ": figures<",
+    ": locks<",
+    ": CPU time<",
+    ": scheduling<",
+    "waits for locks, by stack",
+    "Numbers of this picture",
+    "raise cpu.max, or ask for one task only",
+    "under the tracer: 0.93 of the rate",
+    "mitigations",
+];
+
+#[test]
+fn runs_and_comparisons_have_all_that_was_seen() {
+    let run = run_page(&fixture::traced_run());
+    let comparison = super::comparison(&compared::tests::with_locks());
+    for part in PARTS {
+        assert!(run.contains(part), "run: {part}");
+        assert!(comparison.contains(part), "comparison: {part}");
+    }
+    for (page, part) in [
+        (&run, "vfscale run open_close --on dir:/mnt/x"),
+        (&comparison, "vfscale compare dir:/mnt/a dir:/mnt/b"),
+        (&comparison, "before: waits for locks, by stack"),
+        (&comparison, "after: waits for locks, by stack"),
+        (&comparison, "/1000 ops: waits"),
+        (&comparison, "differs: mount options: rw,relatime -&gt; rw,noatime"),
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let stack = "open_close → 2 tasks → do_syscall_64 → sys_unlink → do_unlinkat → down_write → [rwsem write]";
+    assert!(
+        run.contains(&format!("of 82.47 ms waited 99 % are in one stack: {stack}")),
+        "the sentence"
+    );
+    assert!(run.contains(&format!("{stack}<td>81.23<td>98.50")), "the table");
+    assert!(!run_page(&fixture::run()).contains("<figure class=\"flame\""), "nobody looked");
 }
 
 #[test]
@@ -50,6 +131,10 @@ fn nothing_is_fetched_and_no_name_becomes_a_tag() {
     run.command.push(evil.into());
     run.curves[0].points[0].locks = fixture::locks();
     run.curves[0].points[0].locks[0].name = evil.into();
+    run.curves[0].points[1].traced = Some(Box::new(fixture::traced(1)));
+    let traced = run.curves[0].points[1].traced.as_mut().expect("traced");
+    traced.waits[0].stacks[0].frames.push(evil.into());
+    traced.notes.push(evil.into());
     let mut comparison = compared::tests::comparison();
     comparison.labels[0] = evil.into();
     comparison.differences[0].before = evil.into();
@@ -129,7 +214,8 @@ fn pages_can_be_looked_at() {
     let pages = [
         ("several.html", run_page(&fixture::several())),
         ("big.html", run_page(&big())),
-        ("compare.html", super::comparison(&compared::tests::comparison())),
+        ("compare-locks.html", super::comparison(&compared::tests::with_locks())),
+        ("locks-stacks.html", run_page(&fixture::traced_run())),
         ("power.html", power_html(&crate::power::tests::report())),
     ];
     for (name, page) in pages {

@@ -133,7 +133,7 @@ fn signed(value: f64) -> String {
 fn samples(pairs: &[[&Point; 2]], style: &Style) -> Option<Table> {
     let header = vec![
         ["", "tasks"],
-        ["CPU time", "spent in"],
+        [super::SPENT, "spent in"],
         ["% of samples", "before"],
         ["% of samples", "after"],
         ["change,", "points"],

@@ -13,17 +13,34 @@ use results::{Curve, Point};
 use rows::{Row, rows};
 
 /// Rows per task count; the rest is summed up in one.
-const ROWS: usize = 10;
+pub(crate) const ROWS: usize = 10;
 /// Rows of samples per task count.
 const FUNCTIONS: usize = 8;
 
 /// The locks of a curve, and beside them where samples say that its tasks were; none where nobody looked.
 pub(crate) fn tables(curve: &Curve, cpus: usize, style: &Style) -> Vec<Table> {
-    [waits(curve, cpus, style), samples(curve, cpus, style)].into_iter().flatten().collect()
+    tables_of(curve, cpus, style, ROWS)
 }
 
+/// The same with `most` rows per task count at most, and the rest in one.
+pub(crate) fn tables_of(curve: &Curve, cpus: usize, style: &Style, most: usize) -> Vec<Table> {
+    let functions = most.min(FUNCTIONS);
+    [waits(curve, cpus, style, most), samples(curve, cpus, style, functions)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// What one of [`tables`] or [`compared_tables`] shows, for its caption.
+pub(crate) fn subject(table: &Table) -> &'static str {
+    if table.header[1][0] == SPENT { "CPU time" } else { "locks" }
+}
+
+/// The head of the samples' functions.
+const SPENT: &str = "CPU time";
+
 /// One row per task count and lock, the longest wait first.
-fn waits(curve: &Curve, cpus: usize, style: &Style) -> Option<Table> {
+fn waits(curve: &Curve, cpus: usize, style: &Style, most: usize) -> Option<Table> {
     let mut header = vec![
         ["", "tasks"],
         ["", "lock"],
@@ -37,7 +54,7 @@ fn waits(curve: &Curve, cpus: usize, style: &Style) -> Option<Table> {
     let shown: Vec<(&Point, Row)> = curve
         .points
         .iter()
-        .flat_map(|point| first(rows(point, style)).into_iter().map(move |row| (point, row)))
+        .flat_map(|point| first(rows(point, style), most).into_iter().map(move |row| (point, row)))
         .collect();
     // Only what counts every acquisition knows more than waits.
     let counted = shown.iter().any(|(_, row)| row.taken.is_some());
@@ -54,18 +71,17 @@ fn waits(curve: &Curve, cpus: usize, style: &Style) -> Option<Table> {
 }
 
 /// The first rows, and the rest in one.
-fn first(mut rows: Vec<Row>) -> Vec<Row> {
-    if rows.len() > ROWS + 1 {
-        let rest = rows.split_off(ROWS);
+fn first(mut rows: Vec<Row>, most: usize) -> Vec<Row> {
+    if rows.len() > most + 1 {
+        let rest = rows.split_off(most);
         rows.push(Row::sum(rest));
     }
     rows
 }
 
 /// One row per task count and function of the kernel, the most samples first.
-fn samples(curve: &Curve, cpus: usize, style: &Style) -> Option<Table> {
-    let header =
-        vec![["", "tasks"], ["CPU time", "spent in"], ["", "samples"], ["% of", "samples"]];
+fn samples(curve: &Curve, cpus: usize, style: &Style, most: usize) -> Option<Table> {
+    let header = vec![["", "tasks"], [SPENT, "spent in"], ["", "samples"], ["% of", "samples"]];
     let mut rows = Vec::new();
     for point in &curve.points {
         let Some(samples) = point.traced.as_ref().and_then(|traced| traced.samples.as_ref()) else {
@@ -80,7 +96,7 @@ fn samples(curve: &Curve, cpus: usize, style: &Style) -> Option<Table> {
                 finite(share, 3),
             ]);
         };
-        let (shown, rest) = samples.functions.split_at(samples.functions.len().min(FUNCTIONS));
+        let (shown, rest) = samples.functions.split_at(samples.functions.len().min(most));
         shown.iter().for_each(|function| add(&function.name, function.count));
         let rest: u64 = rest.iter().map(|function| function.count).sum();
         for (name, count) in [("elsewhere in the kernel", rest), ("user mode", samples.user)] {
@@ -162,13 +178,13 @@ mod tests {
         let mut point = fixture::summary(1, 1.0);
         let lock = |n| LockUse { name: format!("l{n}"), acquisitions: 1, ..LockUse::default() };
         point.locks = (0..13).map(lock).collect();
-        let shown = first(rows(&point, &Style::default()));
+        let shown = first(rows(&point, &Style::default()), ROWS);
         assert_eq!(shown.len(), ROWS + 1);
         let others = shown[ROWS].taken.expect("counted").acquisitions;
         assert_eq!((shown[ROWS].name.as_str(), others), ("3 others", 3));
         point.locks.truncate(11);
         assert_eq!(
-            first(rows(&point, &Style::default()))[10].name,
+            first(rows(&point, &Style::default()), ROWS)[10].name,
             "l10",
             "no row saved, none summed"
         );

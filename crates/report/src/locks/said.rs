@@ -135,8 +135,8 @@ pub(crate) fn backlog(curve: &Curve) -> Vec<String> {
         let rcu = point.rcu?;
         (rcu.peak > 0).then(|| {
             format!(
-                "{} tasks: at most {} RCU callbacks waited, to free {} KiB",
-                point.tasks,
+                "{}: at most {} RCU callbacks waited, to free {} KiB",
+                count(u64::from(point.tasks), "task"),
                 rcu.peak,
                 rcu.peak_bytes >> 10
             )

@@ -6,7 +6,7 @@ use crate::chart::{Dot, Form, Panel, Series};
 use std::fmt::Write;
 
 /// Steps of a line that is no polyline.
-const SMOOTH: u32 = 48;
+const SMOOTH: u32 = 32;
 
 /// A place in the picture.
 type At = (f64, f64);
@@ -191,12 +191,7 @@ fn whiskers(out: &mut Writer, frame: &Frame<'_>, dots: &[Dot]) {
         let Some((x, [low, high])) = frame.layout.across(dot.x).zip(dot.interval) else { continue };
         let low = frame.up(low).unwrap_or_else(|| frame.floor());
         if let Some(high) = frame.up(high) {
-            let _ = write!(
-                d,
-                "M{x:.1} {low:.1}V{high:.1}M{:.1} {low:.1}h6M{:.1} {high:.1}h6",
-                x - 3.0,
-                x - 3.0
-            );
+            let _ = write!(d, "M{x:.1} {low:.1}V{high:.1}m-3 0h6M{:.1} {low:.1}h6", x - 3.0);
         }
     }
     if !d.is_empty() {

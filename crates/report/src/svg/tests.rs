@@ -69,9 +69,25 @@ fn texts(svg: &str) -> Vec<(f64, f64, String, String)> {
     texts.collect()
 }
 
+/// All between the extremes: 1 to 12 points, 1 to 8 curves, 1 to 4096 tasks, 0.1 to 10^9 ops/s.
+fn all_between() -> impl Iterator<Item = Chart> {
+    let shapes = [1, 2, 5, 8].into_iter().flat_map(|curves| {
+        [1, 2, 3, 7, 12].into_iter().flat_map(move |points| {
+            [1.0, 2.0, 12.0, 96.0, 4096.0].into_iter().map(move |most| (curves, points, most))
+        })
+    });
+    shapes.flat_map(|(curves, points, most)| {
+        [0.1, 99_999.0, 1e9].into_iter().flat_map(move |rate| {
+            [Spread::Linear, Spread::Log]
+                .into_iter()
+                .map(move |spread| chart(curves, points, most, rate, spread))
+        })
+    })
+}
+
 #[test]
 fn no_text_is_cut_or_lies_on_another() {
-    for chart in extremes() {
+    for chart in extremes().into_iter().chain(all_between()) {
         let svg = document(std::slice::from_ref(&chart));
         let height: f64 = svg
             .split_once("height=\"")
