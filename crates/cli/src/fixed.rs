@@ -242,7 +242,7 @@ pub(crate) fn run(args: &RunArgs, workload: Selected, began: Instant) -> anyhow:
     let plan = FixedPlan::new(request)?;
     output::tell(&plan.to_string());
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let mut bar = Bar::new();
+    let mut bar = Bar::new(Vec::new());
     let measured = run_fixed(&plan, &interrupt, &mut |progress| bar.show(progress));
     bar.clear();
     let host = plan.host().clone();
