@@ -80,7 +80,10 @@ async function hover(page, figure, at) {
 
 // Not black and not empty: pixels of a plot that have a colour.
 const inked = figure => figure.locator("canvas").first().evaluate(canvas => {
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  // Of a copy: the browser complains of a canvas that is read more than once.
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
   let count = 0;
   for (let at = 0; at < data.length; at += 4) {
     const spread = Math.max(data[at], data[at + 1], data[at + 2]) - Math.min(data[at], data[at + 1], data[at + 2]);
@@ -263,7 +266,7 @@ try {
       const [widest, told] = [await here(), () => figure.locator(".said").textContent()];
       assert(widest.startsWith("sys_unlink: "), widest);
       await comesTo("the figures of the box", told, widest);
-      await page.keyboard.press("ArrowRight");
+      await page.keyboard.press("ArrowLeft");
       const next = await here();
       assert(next !== widest, "the box beside it");
       await page.keyboard.press("Enter");

@@ -94,8 +94,11 @@ fn examples() -> Vec<String> {
     let commands = commands.filter(|name| !name.is_empty() && *name != "help");
     for text in commands.map(|name| help(&[name, "--help"])).chain([whole.clone()]) {
         let (_, below) = text.split_once("\nExamples:\n").expect("every command has examples");
-        let lines = below.lines().take_while(|line| !line.is_empty());
-        examples.extend(lines.filter_map(|line| line.strip_prefix("      ")).map(str::to_owned));
+        let (below, _) = below.split_once("\n\n").unwrap_or((below, ""));
+        let below = below.replace("\\\n          ", "");
+        examples.extend(
+            below.lines().filter_map(|line| line.strip_prefix("      ")).map(str::to_owned),
+        );
     }
     examples
 }

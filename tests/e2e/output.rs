@@ -484,16 +484,32 @@ fn a_terminal_gets_colours_unless_they_are_unwanted() {
 fn a_terminal_sees_progress_and_is_clean_afterwards() {
     let Some(text) = on_terminal(&format!("{RUN} >/dev/null"), &[]) else { return };
     assert!(text.starts_with("plan: "), "{text:?}");
-    assert!(text.contains("warming up") && text.contains("measuring"), "no progress: {text:?}");
-    assert!(text.contains("measuring, rounds:") && text.contains("/6"), "no progress: {text:?}");
+    assert!(text.contains("warming up, rounds:") && text.contains("/6"), "no progress: {text:?}");
+    let estimated = |tasks: &str| text.contains(&format!("open_close, {tasks}: "));
+    assert!(estimated("1 task") || estimated("2 tasks"), "no estimate: {text:?}");
+    assert!(text.contains("/s; rounds:") || text.contains(" %; rounds:"), "no estimate: {text:?}");
+    assert!(text.contains("s left"), "nothing says how long it takes: {text:?}");
     // The last thing on the line of the progress is its removal.
     assert!(text.trim_end_matches(['\r', '\n']).ends_with("\u{1b}[2K"), "{text:?}");
 }
 
 #[test]
+fn progress_is_of_signs_that_the_terminal_has() {
+    let progress = format!("{RUN} >/dev/null");
+    let Some(text) = on_terminal(&progress, &[]) else { return };
+    assert!(!text.is_ascii(), "{text:?}");
+    for environment in [("LC_ALL", "C"), ("LC_ALL", "POSIX"), ("TERM", "dumb")] {
+        let text = on_terminal(&progress, &[environment]).unwrap_or_default();
+        assert!(text.is_ascii(), "{environment:?}: {text:?}");
+    }
+    let text = on_terminal(&progress, &[("LC_ALL", "C")]).unwrap_or_default();
+    assert!(text.contains("s left") && text.contains("----"), "{text:?}");
+}
+
+#[test]
 fn no_progress_where_stderr_is_no_terminal() {
     let Some(text) = on_terminal(&format!("{RUN} 2>/dev/null"), &[]) else { return };
-    assert!(!text.contains("measuring") && !text.contains("\u{1b}[2K"), "{text:?}");
+    assert!(!text.contains(" left") && !text.contains("\u{1b}[2K"), "{text:?}");
 }
 
 #[test]

@@ -8,6 +8,14 @@ pub(crate) struct Example {
     pub(crate) does: &'static str,
 }
 
+impl Example {
+    /// On one line, where that may be long.
+    pub(crate) fn joined(&self) -> String {
+        let parts: Vec<&str> = self.line.split("\\\n").map(str::trim).collect();
+        parts.join(" ")
+    }
+}
+
 const fn example(does: &'static str, line: &'static str) -> Example {
     Example { line, does }
 }
@@ -63,7 +71,7 @@ pub(crate) const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             example(
                 "One directory in two states, the first of which is put back",
-                "vfscale compare --before-cmd 'mount -o remount,relatime /mnt/a' --after-cmd 'mount -o remount,noatime /mnt/a' dir:/mnt/a",
+                "vfscale compare --before-cmd 'mount -o remount,relatime /mnt/a' \\\n          --after-cmd 'mount -o remount,noatime /mnt/a' dir:/mnt/a",
             ),
             example(
                 "Two kernels, each booted in a virtual machine",
@@ -222,12 +230,21 @@ mod tests {
     fn every_example_is_understood() {
         for (name, examples) in EXAMPLES {
             for example in *examples {
-                let words = words(example.line);
+                let words = words(&example.joined());
                 let parsed = help::command().try_get_matches_from(&words);
                 let parsed = parsed.unwrap_or_else(|error| panic!("{}: {error}", example.line));
                 assert!(name.is_empty() || parsed.subcommand_name() == Some(name), "{words:?}");
                 assert!(!example.does.ends_with('.'), "{}", example.does);
             }
+        }
+    }
+
+    /// The help is at most 100 columns wide, and a command that it breaks cannot be copied.
+    #[test]
+    fn no_example_is_broken_by_the_help() {
+        let lines = EXAMPLES.iter().flat_map(|(_, examples)| *examples);
+        for line in lines.flat_map(|example| example.line.lines()) {
+            assert!(line.len() <= 92, "{line}");
         }
     }
 

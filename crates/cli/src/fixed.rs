@@ -251,7 +251,7 @@ fn measured(request: FixedRequest) -> anyhow::Result<Option<measure::Done>> {
     let plan = FixedPlan::new(request)?;
     output::tell(&plan.to_string());
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let mut bar = Bar::new();
+    let mut bar = Bar::new(Vec::new());
     let measured = run_fixed(&plan, &interrupt, &mut |progress| bar.show(progress));
     bar.clear();
     measure::done(measured?, started, seed, plan.host().clone())

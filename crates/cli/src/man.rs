@@ -66,7 +66,7 @@ fn page(command: &Command, name: &str, see_also: &[String]) -> anyhow::Result<Ve
     for example in examples::of(name) {
         roff.control("TP", []);
         roff.text([roman(format!("{}:", example.does))]);
-        roff.text([bold(example.line)]);
+        roff.text([bold(example.joined())]);
     }
     let codes: Vec<(String, &str)> =
         EXIT_CODES.iter().map(|(code, what)| (code.to_string(), *what)).collect();

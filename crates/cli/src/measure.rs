@@ -32,16 +32,29 @@ pub(crate) fn measure(
     locks: Option<Locks>,
     began: Instant,
 ) -> anyhow::Result<Option<Done>> {
+    let labels = labels(&curves);
     let request = request(args, curves, sides, locks, began)?;
     let seed = request.seed;
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
     let plan = Plan::new(request)?;
     output::tell(&plan.to_string());
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let mut bar = Bar::new();
+    let mut bar = Bar::new(labels);
     let measured = harness::run(&plan, &interrupt, &mut |progress| bar.show(progress));
     bar.clear();
     done(measured?, started, seed, plan.host)
+}
+
+/// What the progress line calls the curves: the workload, and of target and mode what tells them apart.
+fn labels(curves: &[CurveRequest]) -> Vec<String> {
+    let targets = curves.windows(2).any(|pair| pair[0].target != pair[1].target);
+    let modes = curves.windows(2).any(|pair| pair[0].mode != pair[1].mode);
+    let label = |curve: &CurveRequest| {
+        let target = if targets { format!(" on {}", curve.target) } else { String::new() };
+        let mode = if modes { format!(" ({} mode)", curve.mode) } else { String::new() };
+        format!("{}{target}{mode}", curve.workload)
+    };
+    curves.iter().map(label).collect()
 }
 
 /// The record of what was measured on `host`. None if it was interrupted before the first round; the user has been told.

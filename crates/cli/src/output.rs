@@ -88,16 +88,22 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 
 /// Tells the user something on stderr. That nobody can read it stops nothing; names in it cannot steer a terminal.
 pub(crate) fn tell(text: &str) {
+    let mut shown = harmless(text);
+    shown.push('\n');
+    let _ = std::io::stderr().lock().write_all(shown.as_bytes());
+}
+
+/// `text` without what a terminal would obey; newlines stay.
+pub(crate) fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len() + 1);
     for c in text.chars() {
-        if c.is_control() && c != '\n' {
+        if report::is_unprintable(c) && c != '\n' {
             shown.extend(c.escape_default());
         } else {
             shown.push(c);
         }
     }
-    shown.push('\n');
-    let _ = std::io::stderr().lock().write_all(shown.as_bytes());
+    shown
 }
 
 /// Style for what goes to stdout.
@@ -105,14 +111,23 @@ pub(crate) fn terminal_style() -> Style {
     let stdout = std::io::stdout();
     let terminal = stdout.is_terminal();
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let dumb = is_dumb();
     let size = rustix::termios::tcgetwinsize(&stdout).ok().map(|size| size.ws_col);
     Style {
         colour: terminal && !no_colour && !dumb,
-        unicode: is_utf8() && !(terminal && dumb),
+        unicode: is_unicode(&stdout),
         width: size.filter(|width| *width >= 40).unwrap_or(100),
         verbose: false,
     }
+}
+
+/// Whether what is written there may hold characters beyond ASCII.
+pub(crate) fn is_unicode(stream: &impl IsTerminal) -> bool {
+    is_utf8() && !(stream.is_terminal() && is_dumb())
+}
+
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// Whether the locale's encoding is UTF-8: LC_ALL before LC_CTYPE before LANG, as setlocale(3) has it.

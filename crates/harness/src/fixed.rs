@@ -319,7 +319,7 @@ impl Course<'_> {
                 }
                 Ended::Interrupted => return Ok(Onward::No),
             }
-            progress(Progress { phase: Phase::Measuring, done: round, of: self.plan.runs });
+            progress(Progress::new(Phase::Measuring, round, self.plan.runs));
         }
         let adaptive = matches!(self.plan.users, Users::Adaptive(..)) && round == 0;
         let crossed = adaptive && phases.iter().any(|(samples, _)| is_crossed(samples));

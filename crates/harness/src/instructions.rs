@@ -46,7 +46,7 @@ pub(crate) fn run(
     'rounds: for round in 0..rounds {
         let mut these = Vec::new();
         for guest in &plan.guests {
-            progress(Progress { phase: Phase::Measuring, done: round, of: rounds });
+            progress(Progress::new(Phase::Measuring, round, rounds));
             // QEMU takes 64 bits; the kernel's command line never sees it.
             let seed = plan.request.seed.wrapping_add(round.into());
             let Some(counted) =

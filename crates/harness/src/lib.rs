@@ -51,7 +51,7 @@ pub use lab_target::{Before, LabFs, SECOND_MOUNT};
 pub use latency::Latencies;
 pub use lock_trace::{LockSource, Locks};
 pub use plan::{CurveRequest, Plan, Request, Sides, Switch};
-pub use run::{Measured, Phase, Progress, run};
+pub use run::{Estimate, Measured, Phase, Progress, run};
 pub use rundir::{Found, Owner, find as find_leftovers, remove_leftover};
 pub use sim_target::{SimRun, SimTarget, in_parallel, machines};
 pub use target::{KINDS, Kind, NoTarget, Target};

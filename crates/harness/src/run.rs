@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::sim_target;
 use results::{Curve, Mount, Point, Warning};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Where a run stands, for a progress display.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +26,30 @@ pub struct Progress {
     pub done: u32,
     /// As many are planned.
     pub of: u32,
+    /// Time until the last of them is over, as far as that is known.
+    pub left: Option<Duration>,
+    /// What is known so far of the point that a slice was just taken of.
+    pub estimate: Option<Estimate>,
+}
+
+impl Progress {
+    /// Where nothing else is known.
+    pub(crate) fn new(phase: Phase, done: u32, of: u32) -> Progress {
+        Progress { phase, done, of, left: None, estimate: None }
+    }
+}
+
+/// What a point's rate looks like before the run is over.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Number of the curve among those of the request.
+    pub curve: usize,
+    /// Task count.
+    pub tasks: usize,
+    /// Median over rounds so far, operations per second.
+    pub ops_per_s: f64,
+    /// Half the width of its 95 % interval, as a share of it; none with too few rounds.
+    pub half: Option<f64>,
 }
 
 /// Parts of a run.

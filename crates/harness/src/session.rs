@@ -8,7 +8,7 @@ use crate::lock_trace::{self, Seen, Within};
 use crate::machine::topology::Pin;
 use crate::order::Order;
 use crate::plan::{Plan, PlannedPoint, ROUNDS_MIN, Sides, round, setup};
-use crate::run::{Measured, Phase, Progress};
+use crate::run::{Estimate, Measured, Phase, Progress};
 use crate::switch::StateSwitch;
 use results::{Curve, Point, Sample, Traced, Warning};
 use std::collections::BTreeMap;
@@ -47,6 +47,10 @@ pub(crate) struct Session<'a> {
     /// Where boots are the unit: per point the median round of each that is over.
     boots: Vec<Vec<Sample>>,
     boots_over: u32,
+    /// Per point the rate of each round so far, for those who watch.
+    seen: Vec<Vec<f64>>,
+    /// When rounds that count began.
+    measuring: Option<Instant>,
 }
 
 impl<'a> Session<'a> {
@@ -67,6 +71,8 @@ impl<'a> Session<'a> {
             free: Duration::ZERO,
             boots: vec![Vec::new(); plan.points.len()],
             boots_over: 0,
+            seen: vec![Vec::new(); plan.points.len()],
+            measuring: None,
         }
     }
 
@@ -89,16 +95,41 @@ impl<'a> Session<'a> {
                 }
             }
             match crews.run(&plan.points[at], interrupt)? {
-                Ended::Measured(samples, told) => round[at] = (samples, told),
+                Ended::Measured(samples, told) => {
+                    if phase == Phase::Measuring {
+                        self.seen[at].push(samples.iter().map(Sample::rate).sum());
+                    }
+                    round[at] = (samples, told);
+                }
                 Ended::Disturbed => {
                     self.disturbed += 1;
                     return Ok(Some(Vec::new()));
                 }
                 Ended::Interrupted => return Ok(None),
             }
-            progress(Progress { phase, done: self.rounds, of: plan.rounds });
+            progress(Progress {
+                left: self.to_come(),
+                estimate: self.estimate(at),
+                ..Progress::new(phase, self.rounds, plan.rounds)
+            });
         }
         Ok(Some(round))
+    }
+
+    /// Time until the last round is over: what the budget leaves, or as long for each of the rounds asked for as those that are over
+    /// took.
+    fn to_come(&self) -> Option<Duration> {
+        let Some(rounds) = self.plan.request.rounds else { return Some(self.left()) };
+        let each = self.measuring?.elapsed().checked_div(self.rounds)?;
+        Some(each * rounds.saturating_sub(self.rounds))
+    }
+
+    /// What is known so far of a point; none before the first round that counts.
+    fn estimate(&self, at: usize) -> Option<Estimate> {
+        let (rates, PlannedPoint { curve, tasks, .. }) = (&self.seen[at], &self.plan.points[at]);
+        let ops_per_s = stats::median(rates).filter(|median| *median > 0.0)?;
+        let half = stats::median_ci95(rates).map(|[low, high]| (high - low) / 2.0 / ops_per_s);
+        Some(Estimate { curve: *curve, tasks: *tasks, ops_per_s, half })
     }
 
     /// Brings about the first side's state, in which the tasks are made.
@@ -191,6 +222,7 @@ impl<'a> Session<'a> {
         let mut longest = Duration::ZERO;
         // What ending takes comes out of the budget too.
         let ending = setup(request) / 2;
+        self.measuring.get_or_insert_with(Instant::now);
         while !interrupt.asked() {
             let enough = match request.rounds {
                 Some(rounds) => self.rounds >= rounds,
@@ -231,7 +263,7 @@ impl<'a> Session<'a> {
     ) -> Result<(), Error> {
         let Some(trace) = &self.plan.trace else { return Ok(()) };
         let mut within = Within { crews, switch: &mut self.switch, interrupt };
-        let progress = &mut |done, of| progress(Progress { phase: Phase::Tracing, done, of });
+        let progress = &mut |done, of| progress(Progress::new(Phase::Tracing, done, of));
         let Plan { request, points, .. } = self.plan;
         let Seen { mut traced, warnings } =
             lock_trace::trace(request, points, trace, &mut within, progress)?;

@@ -374,11 +374,11 @@
     speck(ctx, shape, x, y, scale) {
       if (shape === 0) {
         ctx.beginPath();
-        ctx.arc(x, y, 2.1 * scale, 0, 7);
+        ctx.arc(x, y, 2.75 * scale, 0, 7);
         ctx.fill();
         return;
       }
-      const [wide, high] = [null, [0.85, 3], [3, 0.85], [2, 2]][shape].map(half => half * scale);
+      const [wide, high] = [null, [1.1, 3.4], [3.4, 1.1], [2.6, 2.6]][shape].map(half => half * scale);
       ctx.fillRect(x - wide, y - high, 2 * wide, 2 * high);
     }
 

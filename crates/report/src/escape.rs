@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// True for what would move the cursor, change the terminal's state or the order of what is read: control characters, line
 /// and paragraph separators, the marks that turn the direction of writing, and what cannot be seen at all.
-pub(crate) fn is_unprintable(c: char) -> bool {
+pub fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')

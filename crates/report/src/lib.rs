@@ -37,6 +37,7 @@ mod golden;
 mod schema;
 
 pub use comparison::{COMPARISON_FORMATS, ComparisonFormat, verdict};
+pub use escape::is_unprintable;
 pub use figures::Named;
 pub use history::{history, history_json};
 pub use html::{Block, Section, power_html, power_svg, sections_html};

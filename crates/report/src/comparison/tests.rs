@@ -189,6 +189,38 @@ fn every_format_writes_every_comparison_and_obeys_no_name() {
 }
 
 #[test]
+fn nothing_that_a_terminal_would_obey_gets_out_of_a_name() {
+    let evil = "x\u{1b}[2J\u{202e}\u{61c}\u{9b}\n";
+    let mut comparison = with_locks();
+    comparison.labels = [evil.to_owned(), evil.to_owned()];
+    comparison.curves[0].targets = comparison.labels.clone();
+    comparison.curves[0].points[0].notes.push(evil.to_owned());
+    comparison.differences[0].what = evil.to_owned();
+    comparison.differences[0].after = evil.to_owned();
+    comparison.unmatched.push(evil.to_owned());
+    comparison.command.push(evil.to_owned());
+    for run in [&mut comparison.before, &mut comparison.after] {
+        run.curves[0].target = evil.to_owned();
+        run.host.fs[0].target = evil.to_owned();
+        run.host.fs[0].mount_point = evil.to_owned();
+        run.warnings[0].message = evil.to_owned();
+        let traced = run.curves[0].points[1].traced.as_mut().expect("traced");
+        traced.waits[0].path.push(evil.to_owned());
+        traced.waits[0].stacks[0].frames.push(evil.to_owned());
+    }
+    // In JSON and CSV a name is data.
+    for format in COMPARISON_FORMATS.iter().filter(|format| !["json", "csv"].contains(&format.name))
+    {
+        for style in fixture::styles().into_iter().filter(|style| !style.colour) {
+            let text = (format.render)(&comparison, &style);
+            let bad = text.find(|c| c != '\n' && crate::escape::is_unprintable(c));
+            let around = bad.map(|at| text[..at].chars().rev().take(60).collect::<String>());
+            assert_eq!(around, None, "{}", format.name);
+        }
+    }
+}
+
+#[test]
 fn a_mail_has_72_columns_of_ascii() {
     let format = ComparisonFormat::by_name("mail").expect("it is registered");
     for comparison in odd() {

@@ -38,11 +38,8 @@ pub(super) fn facts(facts: &[(&str, String)]) -> Markup {
 }
 
 fn laid_out(caption: &str, header: &[String], rows: &[&[String]]) -> Markup {
-    // A heading stands above what is below it: words begin on the left, numbers end on the right.
-    let words = |column: usize| {
-        rows.iter().any(|row| row.get(column).is_some_and(|cell| !is_number(cell.trim())))
-    };
-    let heads = header.iter().enumerate().map(|(column, title)| (title, words(column)));
+    let words: Vec<bool> = (0..header.len()).map(|column| holds_words(rows, column)).collect();
+    let heads = header.iter().zip(&words);
     html! {
         // Wide tables scroll, and what scrolls has to be reached with the keyboard.
         div.wide tabindex="0" role="group" aria-label="Table" {
@@ -51,35 +48,40 @@ fn laid_out(caption: &str, header: &[String], rows: &[&[String]]) -> Markup {
                 thead { tr { @for (title, words) in heads {
                     @if title.is_empty() { td {} } @else { th class=[words.then_some("word")] scope="col" { (escape::plain(title)) } }
                 } } }
-                tbody { (PreEscaped(body(rows))) }
+                tbody { (PreEscaped(body(rows, &words))) }
             }
         }
     }
 }
 
+/// Words begin on the left, and so does what stands among them; numbers end on the right.
+fn holds_words(rows: &[&[String]], column: usize) -> bool {
+    let is_number = |cell: &str| {
+        cell.is_empty() || cell.starts_with(|c: char| c.is_ascii_digit() || "-+.".contains(c))
+    };
+    rows.iter().filter_map(|row| row.get(column)).any(|cell| !is_number(cell.trim()))
+}
+
 /// HTML lets rows and cells end by themselves, and there are thousands.
-fn body(rows: &[&[String]]) -> String {
+fn body(rows: &[&[String]], words: &[bool]) -> String {
     let mut out = String::new();
     for row in rows {
         out.push_str("<tr>");
         for (column, cell) in row.iter().enumerate() {
-            let cell = cell.trim();
-            out.push_str(match column {
-                // A row that goes on from the one above has no header of its own.
-                0 if is_number(cell) && !cell.is_empty() => "<th scope=row>",
-                0 if !cell.is_empty() => "<th scope=row class=word>",
-                _ if is_number(cell) => "<td>",
-                _ => "<td class=word>",
+            let (cell, words) = (cell.trim(), words.get(column).is_some_and(|words| *words));
+            // A row that goes on from the one above has no header of its own.
+            let heads = column == 0 && !cell.is_empty();
+            out.push_str(match (heads, words) {
+                (true, true) => "<th scope=row class=word>",
+                (true, false) => "<th scope=row>",
+                (false, true) => "<td class=word>",
+                (false, false) => "<td>",
             });
             out.push_str(&escape::xml(cell));
         }
         out.push('\n');
     }
     out
-}
-
-fn is_number(cell: &str) -> bool {
-    cell.is_empty() || cell.starts_with(|c: char| c.is_ascii_digit() || "-+.".contains(c))
 }
 
 /// Two lines of a header as one: "effi-" over "ciency" is one word, "speed-" over "up" keeps its hyphen.

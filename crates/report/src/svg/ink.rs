@@ -28,10 +28,10 @@ pub(super) fn class(ink: usize) -> String {
 /// upright and across, and squares, so that colour is not all.
 pub(super) fn speck(ink: usize) -> (&'static str, &'static str) {
     match ink % 4 {
-        0 => ("h0", "stroke-width=\"4\" stroke-linecap=\"round\""),
-        1 => ("v6", "stroke-width=\"1.7\""),
-        2 => ("h6", "stroke-width=\"1.7\""),
-        _ => ("h0", "stroke-width=\"4\" stroke-linecap=\"square\""),
+        0 => ("h0", "stroke-width=\"5.5\" stroke-linecap=\"round\""),
+        1 => ("v6", "stroke-width=\"2.2\""),
+        2 => ("h6", "stroke-width=\"2.2\""),
+        _ => ("h0", "stroke-width=\"5.5\" stroke-linecap=\"square\""),
     }
 }
 

@@ -62,7 +62,11 @@ impl Scale {
                 let room = (highest - lowest).max(highest.abs() * 0.02);
                 let wide = |y: &f64| (lowest - room..=highest + room).contains(y);
                 let values = || ends.iter().copied().filter(wide);
-                Scale::linear(values().fold(lowest, f64::min), values().fold(highest, f64::max))
+                let low = values().fold(lowest, f64::min);
+                let high = values().fold(highest, f64::max);
+                // What is all the same lies in the middle, not on the frame.
+                let around = if low == high { high.abs() * 0.01 } else { 0.0 };
+                Scale::linear(low - around, high + around)
             }
         }
     }
@@ -203,7 +207,7 @@ mod tests {
 
     #[test]
     fn labels_are_round_from_a_tenth_to_a_billion() {
-        let cases: [(&[f64], Spread, bool, &[&str]); 8] = [
+        let cases: [(&[f64], Spread, bool, &[&str]); 9] = [
             (&[0.1], Spread::Linear, true, &["0", "0.02", "0.04", "0.06", "0.08", "0.10"]),
             (&[1534210.0], Spread::Linear, true, &["0", "0.5M", "1.0M", "1.5M", "2.0M"]),
             (&[1e9], Spread::Linear, true, &["0", "0.2G", "0.4G", "0.6G", "0.8G", "1.0G"]),
@@ -214,6 +218,7 @@ mod tests {
                 false,
                 &["0.90", "0.95", "1.00", "1.05", "1.10", "1.15"],
             ),
+            (&[1.0], Spread::Linear, false, &["0.990", "0.995", "1.000", "1.005", "1.010"]),
             (&[1.0, 8.0], Spread::Log, true, &["1", "2", "5", "10"]),
             (&[1e3, 1e6], Spread::Log, true, &["1000", "10k", "100k", "1M"]),
             (&[0.1, 1e9], Spread::Log, true, &["1", "100", "10k", "1M", "100M"]),
