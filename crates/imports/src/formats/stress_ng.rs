@@ -168,7 +168,7 @@ fn of_stressor<'a>(
     value: &'a str,
     stressor: &mut Stressor<'a>,
 ) -> Result<(), ImportError> {
-    let mut number = || text.number::<f64>(line, key, Some(value));
+    let number = || text.number::<f64>(line, key, Some(value));
     match key {
         "bogo-ops-per-second-real-time" => stressor.rate = Some(number()?),
         "wall-clock-time" => stressor.real_s = number()?,
@@ -199,11 +199,9 @@ fn output(text: &Text<'_>, draft: &mut Draft) -> Result<(), ImportError> {
             in_table = true;
         } else if said.starts_with("miscellaneous metrics") {
             in_table = false;
-        } else if in_table {
-            let mut stressor = match row(text, line, said)? {
-                Some(stressor) => stressor,
-                None => continue,
-            };
+        } else if let Some(mut stressor) =
+            in_table.then(|| row(text, line, said)).flatten().transpose()?
+        {
             stressor.instances = instances.get(stressor.name).copied();
             stressors.push(stressor);
         } else if let Some((name, metric, value)) = metric(said)
@@ -219,23 +217,28 @@ fn output(text: &Text<'_>, draft: &mut Draft) -> Result<(), ImportError> {
 }
 
 /// Name, bogo operations, real, user and system time, operations by real and by CPU time, and in full per cent of a CPU and
-/// memory. None of the second line of the heading and of what stands between.
+/// memory. None of the second line of the heading and of what comes after the table.
 fn row<'a>(
     text: &Text<'_>,
     line: Line<'_>,
     said: &'a str,
-) -> Result<Option<Stressor<'a>>, ImportError> {
+) -> Option<Result<Stressor<'a>, ImportError>> {
     let mut words = said.split_whitespace();
-    let (Some(name), Some(ops)) = (words.next(), words.next()) else { return Ok(None) };
-    if ops.parse::<f64>().is_err() {
-        return Ok(None);
+    let (name, ops) = (words.next()?, words.next()?);
+    // "failed: 0".
+    if name.ends_with(':') || ops.parse::<f64>().is_err() {
+        return None;
     }
     let mut number = |what| text.number::<f64>(line, what, words.next());
-    let (real_s, user_s, sys_s) =
-        (number("real time")?, number("user time")?, number("system time")?);
-    let rate = Some(number("bogo ops/s")?);
+    let mut times = || {
+        let [real_s, user_s, sys_s] =
+            [number("real time")?, number("user time")?, number("system time")?];
+        let rate = Some(number("bogo ops/s")?);
+        Ok(Stressor { name, rate, real_s, user_s, sys_s, ..Stressor::default() })
+    };
+    let read = times();
     let cpu = words.nth(1).and_then(|cpu| cpu.parse().ok());
-    Ok(Some(Stressor { name, rate, real_s, user_s, sys_s, cpu, ..Stressor::default() }))
+    Some(read.map(|stressor| Stressor { cpu, ..stressor }))
 }
 
 /// `open   228956.63 nanosecs per open (geometic mean of 2 instances)`.
