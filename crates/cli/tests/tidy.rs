@@ -67,7 +67,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("guest", &["results"]),
     ("reproduce", &["harness", "machine", "results", "stats", "vfs-api", "workloads"]),
-    ("bench-peers", &["results", "stats"]),
+    ("bench-peers", &["results", "stats", "workloads"]),
     ("overhead", &["harness", "results", "stats", "vfs-api", "workloads"]),
     ("bench-simulator", &["machine"]),
     ("xtask", &[]),
