@@ -18,6 +18,8 @@ have_static_libc() {
 missing_packages() {
     have mkfs.ext4 || echo "e2fsprogs tests on ext4"
     have mkfs.xfs || echo "xfsprogs tests on xfs"
+    have mkfs.btrfs || echo "btrfs-progs tests on btrfs"
+    have bindfs || echo "bindfs tests on a file system in user space"
     { have losetup && have mount; } || echo "mount tests on a file system of their own"
     have man || echo "man-db the layout of the manual pages"
     have mandoc || echo "mandoc errors of the manual pages"

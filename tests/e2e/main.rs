@@ -7,6 +7,7 @@ mod cli;
 mod compare;
 mod docs;
 mod faults;
+mod file_systems;
 mod fixed;
 mod generated;
 mod guest;

@@ -9,6 +9,7 @@ use crate::lab_target::LabSpec;
 use crate::lock_trace::TracePlan;
 use crate::machine::topology::{Pin, order};
 use crate::plan::{CurveRequest, Plan, PlannedPoint};
+use crate::preflight;
 use crate::target::{Target, c_path};
 use guest::Guest;
 use std::path::PathBuf;
@@ -59,6 +60,7 @@ impl Crews {
         }
         for (mode, members) in groups(&request.curves) {
             let mut benches: Vec<(String, Box<dyn Bench>)> = Vec::new();
+            let inodes = members.iter().map(|at| preflight::inodes(&request.curves[*at], 1)).sum();
             for number in members {
                 let curve = &request.curves[number];
                 let bench = match (&curve.target, &dirs[number]) {
@@ -83,7 +85,7 @@ impl Crews {
                 continue;
             }
             let usable = plan.host.cpus.len();
-            match Crew::start(mode, most, &order, usable, benches, interrupt)? {
+            match Crew::start(mode, most, &order, usable, benches, inodes, interrupt)? {
                 Some(crew) => crews.crews.push((mode, crew)),
                 None => return Ok(None),
             }

@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 const WARMUP_ROUNDS: u32 = 20;
 /// ... or after this share of the time.
 const WARMUP_SHARE: f64 = 0.2;
+/// So many times the budget, and a little more, is worth a word.
+const OVER_BUDGET: f64 = 1.2;
+const OVER: Duration = Duration::from_secs(1);
 /// With so many disturbed rounds and not one good one, and the time spent, the run is given up.
 const DISTURBED: u32 = 10;
 
@@ -44,6 +47,8 @@ pub(crate) struct Session<'a> {
     pub(crate) warnings: Vec<Warning>,
     /// Time that does not count against the budget: that of boots.
     free: Duration,
+    /// When the tasks and their files had been made, since the command began.
+    ready: Duration,
     /// Where boots are the unit: per point the median round of each that is over.
     boots: Vec<Vec<Sample>>,
     boots_over: u32,
@@ -69,6 +74,7 @@ impl<'a> Session<'a> {
             disturbed: 0,
             warnings: plan.warnings.clone(),
             free: Duration::ZERO,
+            ready: Duration::ZERO,
             boots: vec![Vec::new(); plan.points.len()],
             boots_over: 0,
             seen: vec![Vec::new(); plan.points.len()],
@@ -189,6 +195,7 @@ impl<'a> Session<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), Error> {
         let began = Instant::now();
+        self.ready = self.plan.request.began.elapsed();
         let left = self.left();
         if self.plan.request.rounds.is_none() && round(&self.plan.points) * 2 > left {
             // There is time for one round: better a cold one than none in time.
@@ -378,9 +385,27 @@ impl<'a> Session<'a> {
         Measured { curves, plan, warnings: self.warnings, mounts: Vec::new(), left: None }
     }
 
+    /// That the run has taken much longer than it was given, and what for; in words.
+    fn over_budget(&self) -> Option<String> {
+        let request = &self.plan.request;
+        let took = request.began.elapsed();
+        let budget = request.time + self.free;
+        // Where the end is another one's decision there is no budget.
+        if request.rounds.is_some() || took <= budget.mul_f64(OVER_BUDGET) + OVER {
+            return None;
+        }
+        let [took, time, ready] =
+            [took, request.time, self.ready].map(|time| format!("{:.0} s", time.as_secs_f64()));
+        Some(format!(
+            "the run took {took} instead of {time}: one round is measured in any case, and to make the tasks and their files alone \
+             took {ready}"
+        ))
+    }
+
     /// Warnings that only the samples give.
     fn look_at_samples(&mut self) {
         let boots = self.plan.request.guests.boots > 1;
+        let over = self.over_budget();
         let mut warn = |code: &str, message: String, advice: &str| {
             self.warnings.push(Warning { code: code.into(), message, advice: advice.into() });
         };
@@ -397,6 +422,13 @@ impl<'a> Session<'a> {
                 } else {
                     "give it more --time, or ask for fewer workloads, targets or task counts"
                 },
+            );
+        }
+        if let Some(message) = over {
+            warn(
+                "over-budget",
+                message,
+                "give it more --time, or ask for fewer workloads, targets or task counts",
             );
         }
         if self.disturbed > 0 {
