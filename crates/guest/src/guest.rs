@@ -275,8 +275,10 @@ impl Prepared {
         // Self-tests of ciphers would run beside the first slices.
         words.push("cryptomgr.notests");
         words.push("rcupdate.rcu_cpu_stall_suppress=1");
+        // A kernel may panic before it has a console.
+        words.push("earlyprintk=serial,ttyS0");
         // A second boot tells where it gets stuck.
-        words.push(if chatty { "loglevel=7 earlyprintk=serial,ttyS0" } else { "loglevel=4" });
+        words.push(if chatty { "loglevel=7" } else { "loglevel=4" });
         if clock != Clock::Host {
             words.extend(["nokaslr", "norandmaps", "randomize_kstack_offset=off"]);
         }
@@ -490,6 +492,10 @@ impl Guest {
             Lost::Stuck(stuck) => (
                 format!("it gets nowhere {when}: {stuck}"),
                 "give it more memory=, or another kernel or append=; see its console below",
+            ),
+            Lost::Panicked => (
+                format!("its kernel panicked {when}"),
+                "see its console below; if it speaks of memory or of the RAMDISK, give it more memory=",
             ),
             Lost::Garbled(text) => (
                 format!("it says what was not agreed on {when}: {text}"),

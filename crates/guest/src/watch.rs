@@ -8,7 +8,7 @@ const WINDOW: Duration = Duration::from_secs(20);
 /// processes want the host's.
 const STILL: Duration = Duration::from_millis(150);
 /// CPU time after which it turns in circles: ten boots under emulation.
-const ENOUGH: Duration = Duration::from_secs(45);
+const ENOUGH: Duration = Duration::from_secs(40);
 /// As much again for every CPU beyond the first: they spin for each other, and on fewer CPUs of the host for long.
 const ENOUGH_PER_CPU: Duration = Duration::from_secs(20);
 
@@ -88,8 +88,8 @@ mod tests {
         for (name, cpus, pace, given_up) in [
             ("halted", 1, 5, Some((20, Stuck::Still))),
             ("boots on a very busy machine", 1, 10, None),
-            ("spins", 1, 1000, Some((46, Stuck::Spins(46 * second)))),
-            ("two CPUs spin", 2, 2000, Some((33, Stuck::Spins(66 * second)))),
+            ("spins", 1, 1000, Some((41, Stuck::Spins(41 * second)))),
+            ("two CPUs spin", 2, 2000, Some((31, Stuck::Spins(62 * second)))),
         ] {
             let mut watch = Watch::new(cpus);
             let seen = (0..100).find_map(|s| {
