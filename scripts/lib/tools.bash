@@ -28,6 +28,7 @@ missing_packages() {
     { have node && have npm; } || echo "npm HTML reports in a browser"
     have qemu-system-x86_64 || echo "qemu-system-x86 guests"
     have xz || echo "xz-utils guests"
+    have mkfs.btrfs || echo "btrfs-progs guests"
     { have cc && have readelf; } || echo "gcc linking"
     have_static_libc || echo "libc6-dev linking, the static binary"
 }

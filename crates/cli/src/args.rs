@@ -108,7 +108,7 @@ pub(crate) struct RunArgs {
     #[arg(value_parser = PossibleValuesParser::new(Wanted::names()).map(Wanted::named))]
     pub(crate) suite: Vec<Wanted>,
 
-    /// Where to run them: dir:PATH, lab:ERA or sim:MACHINE/ERA (see: vfscale list targets); may be given several times
+    /// Where to run them: dir:PATH, lab:ERA, sim:MACHINE/ERA or guest:KERNEL (see: vfscale list targets); may be given several times
     #[arg(long = "on", value_name = "TARGET", default_value = "dir:.")]
     #[arg(value_parser = OsStringValueParser::new().try_map(|text| Target::parse(&text)))]
     pub(crate) targets: Vec<Target>,
@@ -305,7 +305,7 @@ pub(crate) struct PowerArgs {
     #[arg(value_name = "WORKLOAD", value_parser = offer(workloads::find, offer::workloads), hide_possible_values = true)]
     pub(crate) workloads: Vec<Selected>,
 
-    /// Where to run them: dir:PATH, lab:ERA or sim:MACHINE/ERA (see: vfscale list targets); may be given several times
+    /// Where to run them: dir:PATH, lab:ERA, sim:MACHINE/ERA or guest:KERNEL (see: vfscale list targets); may be given several times
     #[arg(long = "on", value_name = "TARGET", default_value = "dir:.")]
     #[arg(value_parser = OsStringValueParser::new().try_map(|text| Target::parse(&text)))]
     pub(crate) targets: Vec<Target>,

@@ -68,6 +68,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("guest", &["results"]),
     ("reproduce", &["harness", "machine", "results", "stats", "vfs-api", "workloads"]),
     ("bench-peers", &["results", "stats"]),
+    ("bench-guest", &["results", "stats"]),
     ("overhead", &["harness", "results", "stats", "vfs-api", "workloads"]),
     ("bench-simulator", &["machine"]),
     ("xtask", &[]),

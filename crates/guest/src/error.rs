@@ -41,6 +41,16 @@ impl Error {
         Error::Lacks { what: what.into(), advice: advice.into() }
     }
 
+    /// The same with what is known of it as advice.
+    pub(crate) fn because(self, known: &str) -> Error {
+        match self {
+            Error::Failed { what, advice: _, console } => {
+                Error::Failed { what, advice: known.to_owned(), console }
+            }
+            other => other,
+        }
+    }
+
     /// The same of a second boot, which remembers why there was one.
     pub(crate) fn after(self, first: &str) -> Error {
         match self {

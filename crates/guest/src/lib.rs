@@ -18,6 +18,7 @@ mod kernel;
 mod memory_file;
 mod modinfo;
 mod modules;
+mod programs;
 pub mod protocol;
 mod qemu;
 mod spec;

@@ -28,6 +28,10 @@ pub(crate) const EXIT_PORT: u16 = 0xf4;
 const QUOTED: usize = 14;
 /// How often a waiting host looks whether QEMU still lives.
 const LOOK: Duration = Duration::from_millis(50);
+/// As a rule a panic ends QEMU (panic=-1), but not one that comes before the kernel has read its command line.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// What a kernel says when it is dead: once it runs, and while it is unpacked.
+const DEATHS: [&[u8]; 2] = [b"Kernel panic - not syncing", b"-- System halted"];
 /// Patience with QEMU's monitor.
 const MONITOR: Duration = Duration::from_secs(30);
 
@@ -53,7 +57,7 @@ pub(crate) struct Qemu {
     monitor: UnixStream,
     received: Vec<u8>,
     said: Vec<u8>,
-    console: File,
+    console: Console,
     errors: File,
     status: Option<ExitStatus>,
 }
@@ -67,6 +71,8 @@ pub(crate) enum Lost {
     Silent,
     /// It gets nowhere.
     Stuck(Stuck),
+    /// Its console says that its kernel is dead, and QEMU does not end of it.
+    Panicked,
     /// The user wants no more.
     Interrupted,
     /// It is not what was agreed on.
@@ -162,6 +168,7 @@ impl Qemu {
         agent.set_read_timeout(Some(LOOK))?;
         monitor.set_read_timeout(Some(LOOK))?;
         let (received, said) = (Vec::new(), Vec::new());
+        let console = Console::new(console);
         Ok(Qemu { child, agent, monitor, received, said, console, errors, status: None })
     }
 
@@ -198,9 +205,18 @@ impl Qemu {
         patience: Duration,
         look: &mut dyn FnMut(u32) -> Result<(), Lost>,
     ) -> Result<M, Lost> {
-        let child = (&mut self.child, &mut self.status);
-        let line = next_line(&mut self.agent, &mut self.received, child, patience, look)?;
-        protocol::message(&line).map_err(Lost::Garbled)
+        let (child, console) = ((&mut self.child, &mut self.status), &mut self.console);
+        let mut look = |pid| match console.tells_of_death() {
+            true => Err(Lost::Panicked),
+            false => look(pid),
+        };
+        let line = next_line(&mut self.agent, &mut self.received, child, patience, &mut look);
+        if matches!(line, Err(Lost::Panicked))
+            && let Some(status) = self.end_within(LAST_WORDS)
+        {
+            return Err(Lost::Ended(status));
+        }
+        protocol::message(&line?).map_err(Lost::Garbled)
     }
 
     /// Tells the guest something.
@@ -247,7 +263,7 @@ impl Qemu {
 
     /// The last lines of the guest's console, then of what QEMU said.
     pub(crate) fn last_lines(&self) -> Vec<String> {
-        let mut lines = tail(&self.console, QUOTED);
+        let mut lines = tail(&self.console.file, QUOTED);
         lines.extend(tail(&self.errors, 4));
         lines
     }
@@ -256,6 +272,33 @@ impl Qemu {
 impl Drop for Qemu {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// What the guest's kernel says, and how much of it was looked at.
+struct Console {
+    file: File,
+    looked_at: u64,
+}
+
+impl Console {
+    fn new(file: File) -> Console {
+        Console { file, looked_at: 0 }
+    }
+
+    /// Whether what was said since the last time has one of [`DEATHS`] in it.
+    fn tells_of_death(&mut self) -> bool {
+        let length = self.file.metadata().map_or(0, |meta| meta.len());
+        if length <= self.looked_at {
+            return false;
+        }
+        // The end of what was looked at may be the beginning of it.
+        let longest = DEATHS.map(<[u8]>::len).into_iter().max().unwrap_or(0) as u64;
+        let from = self.looked_at.saturating_sub(longest);
+        let mut bytes = vec![0; (length - from) as usize];
+        let read = self.file.read_at(&mut bytes, from).unwrap_or(0);
+        self.looked_at = length;
+        DEATHS.iter().any(|death| bytes[..read].windows(death.len()).any(|part| part == *death))
     }
 }
 
@@ -321,6 +364,23 @@ fn tail(file: &File, count: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_death_is_seen_however_it_arrives() {
+        let mut console = Console::new(memory_file::empty("test").unwrap());
+        assert!(!console.tells_of_death());
+        for (text, dead) in [
+            ("[    0.1] Linux version 6.1\n", false),
+            ("[    0.2] Kernel panic - no", false),
+            ("t syncing: Cannot find place for new RAMDISK\n", true),
+            ("[    0.3] and so on\n", false),
+            (" -- System halted", true),
+        ] {
+            console.file.write_all(text.as_bytes()).unwrap();
+            assert_eq!(console.tells_of_death(), dead, "{text}");
+            assert!(!console.tells_of_death(), "nothing new");
+        }
+    }
 
     #[test]
     fn the_last_lines_are_plain() {

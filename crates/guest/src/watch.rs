@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 /// So long a guest that boots never stands still.
-const WINDOW: Duration = Duration::from_secs(10);
-/// CPU time in a window below which it stood still: a guest whose CPUs are halted takes 1 %, and one that boots gets more even
-/// where thirty processes want its CPU.
-const STILL: Duration = Duration::from_millis(250);
+const WINDOW: Duration = Duration::from_secs(20);
+/// CPU time in a window below which it stood still: halted CPUs take none, and a guest that boots gets more even where a hundred
+/// processes want the host's.
+const STILL: Duration = Duration::from_millis(150);
 /// CPU time after which it turns in circles: ten boots under emulation.
-const ENOUGH: Duration = Duration::from_secs(45);
+const ENOUGH: Duration = Duration::from_secs(40);
 /// As much again for every CPU beyond the first: they spin for each other, and on fewer CPUs of the host for long.
 const ENOUGH_PER_CPU: Duration = Duration::from_secs(20);
 
@@ -86,10 +86,10 @@ mod tests {
         let second = Duration::from_secs(1);
         // CPU time per second of the clock, in ms; when it is given up, in seconds.
         for (name, cpus, pace, given_up) in [
-            ("halted", 1, 10, Some((10, Stuck::Still))),
-            ("boots on a very busy machine", 1, 40, None),
-            ("spins", 1, 1000, Some((46, Stuck::Spins(46 * second)))),
-            ("two CPUs spin", 2, 2000, Some((33, Stuck::Spins(66 * second)))),
+            ("halted", 1, 5, Some((20, Stuck::Still))),
+            ("boots on a very busy machine", 1, 10, None),
+            ("spins", 1, 1000, Some((41, Stuck::Spins(41 * second)))),
+            ("two CPUs spin", 2, 2000, Some((31, Stuck::Spins(62 * second)))),
         ] {
             let mut watch = Watch::new(cpus);
             let seen = (0..100).find_map(|s| {
