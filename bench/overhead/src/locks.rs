@@ -13,10 +13,12 @@ use vfs_api::TaskMode;
 
 /// Task counts of every run.
 const TASKS: [usize; 2] = [1, 2];
+/// A quarter as many slices are traced, and fewer than six give no ratio.
+const ROUNDS: u32 = 24;
 /// One whose calls take no lock that others wait for, and one that makes them wait.
 const WORKLOADS: [&str; 2] = ["open_close", "unlink_open"];
 
-/// Prints a table of ratios over so many pairs.
+/// Prints a table of ratios over so many pairs, of `rounds` rounds or, if that is more, [`ROUNDS`].
 ///
 /// # Errors
 /// A run fails or is interrupted.
@@ -31,7 +33,7 @@ pub(crate) fn compare(
     let mut traced: Vec<Vec<f64>> = vec![Vec::new(); points];
     let mut source = String::new();
     for pair in 0..pairs {
-        let run = |locks| run(target, rounds, pair, locks, interrupt);
+        let run = |locks| run(target, rounds.max(ROUNDS), pair, locks, interrupt);
         let (with, without) = match pair % 2 {
             0 => {
                 let with = run(true)?;

@@ -75,7 +75,7 @@ pub(crate) fn prepare(request: &Request, usable: usize) -> Result<Vec<GuestPlan>
     }
     if counts && request.locks.is_some() {
         return Err(refused(
-            "--clock instructions counts instructions in virtual time, in which a wait has no length: there is nothing for --locks to see",
+            "--clock instructions sees no waits: its CPUs run one after the other, and time is a count of instructions",
             "leave out --locks, or use the ordinary clock",
         ));
     }
