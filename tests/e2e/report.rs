@@ -111,6 +111,31 @@ fn comparisons_and_outcomes_of_power_are_shown_too() {
 }
 
 #[test]
+fn pages_have_flame_graphs_where_locks_were_looked_for_and_only_there() {
+    let place = Place::new();
+    let sim = ["unlink_open", "--tasks", "1,4", "--rounds", "2", "--seed", "1", "--locks"];
+    let (before, after) = ("sim:8-socket-2007/linux-3.15", "sim:8-socket-2007/linux-3.16");
+    let page = |name: &str, command: &[&str]| {
+        let to = ["--format", "html", "--output", &place.file(name)].map(str::to_owned);
+        let to: Vec<&str> = to.iter().map(String::as_str).collect();
+        run(&mut vfscale(&[command, &sim, &to].concat())).exits(0);
+        place.read(name)
+    };
+    let graphs = |page: &str| page.matches("<figure class=\"flame\"").count();
+    let of_run = page("run.html", &["run", "--on", before]);
+    let of_comparison = page("compared.html", &["compare", before, after]);
+    assert_eq!([graphs(&of_run), graphs(&of_comparison)], [1, 2]);
+    for page in [&of_run, &of_comparison] {
+        for part in ["unlink_open → 4 tasks → i_mutex (directory)", ": locks<", ": cache lines<"]
+        {
+            assert!(page.contains(part), "{part}");
+        }
+    }
+    place.report(&["run.json"], &["--output", &place.file("r.html")]).exits(0);
+    assert_eq!(graphs(&place.read("r.html")), 0, "nobody looked");
+}
+
+#[test]
 fn what_cannot_be_shown_is_refused_with_what_to_do() {
     let place = Place::new();
     fs::write(place.file("other.json"), r#"{"schema":"vfscale.run/99"}"#).expect("write");

@@ -2,6 +2,7 @@
 
 use crate::Exit;
 use crate::args::{PageFormat, ReproduceArgs};
+use crate::measure;
 use crate::output::{self, Output};
 use crate::progress::PointBar;
 use crate::reproduce_page;
@@ -38,7 +39,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<Exit> {
     }
     destination.write(|_| match args.format {
         PageFormat::Text(format) => render(&pages, format),
-        PageFormat::Html => reproduce_page::html(&pages),
+        PageFormat::Html => reproduce_page::html(&pages, measure::command()),
         PageFormat::Svg => reproduce_page::svg(&pages),
     })?;
     match left {

@@ -14,12 +14,15 @@ const MEASURED: [usize; 5] = [1, 2, 4, 6, 7];
 /// A value and its interval, if there is one.
 type Ranged = (f64, Option<[f64; 2]>);
 
-/// As one HTML page.
-pub(crate) fn html(pages: &[Page]) -> String {
-    report::sections_html(
-        "published figures, and what comes out here",
-        &pages.iter().map(section).collect::<Vec<_>>(),
-    )
+/// As one HTML page, with the command that made it.
+pub(crate) fn html(pages: &[Page], command: Vec<String>) -> String {
+    let mut sections: Vec<Section> = pages.iter().map(section).collect();
+    sections.push(Section {
+        title: "Command".to_owned(),
+        charts: Vec::new(),
+        blocks: vec![Block::Command(command)],
+    });
+    report::sections_html("published figures, and what comes out here", &sections)
 }
 
 /// As one picture.
@@ -247,7 +250,8 @@ mod tests {
 
     #[test]
     fn the_page_has_the_text_of_the_page_and_no_tag_from_outside() {
-        let text = html(&[page()]);
+        let text = html(&[page()], vec!["vfscale".to_owned(), "reproduce".to_owned()]);
+        assert!(text.contains("<code>vfscale reproduce</code>"));
         assert!(
             text.contains("A thread &amp; its table")
                 && text.contains("a machine")

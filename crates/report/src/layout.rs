@@ -1,6 +1,6 @@
 //! Tables as text and as Markdown: where the cells go, for every format that people read.
 
-use crate::table::{Table, ascii};
+use crate::table::{Table, ascii, holds_words};
 use crate::{Style, escape};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Row};
@@ -32,7 +32,10 @@ fn columns(table: &Table, gap: u16, style: &Style) -> String {
     out.add_rows(table.rows.iter().cloned().map(Row::from));
     for (index, column) in out.column_iter_mut().enumerate() {
         column.set_padding((if index == 0 { 0 } else { gap }, 0));
-        column.set_cell_alignment(CellAlignment::Right);
+        column.set_cell_alignment(match holds_words(&table.rows, index) {
+            true => CellAlignment::Left,
+            false => CellAlignment::Right,
+        });
     }
     out.trim_fmt()
 }
@@ -57,14 +60,20 @@ pub(crate) fn markdown(table: &Table, style: &Style) -> String {
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..titles.len()).map(width).collect();
+    let words: Vec<bool> =
+        (0..titles.len()).map(|column| holds_words(&table.rows, column)).collect();
     let line = |cells: &[String]| {
-        let padded = cells
-            .iter()
-            .zip(&widths)
-            .map(|(cell, &width)| format!(" {:>width$} |", cell.replace('*', "\\*")));
+        let padded = cells.iter().zip(&widths).zip(&words).map(|((cell, &width), &words)| {
+            let cell = cell.replace('*', "\\*");
+            if words { format!(" {cell:<width$} |") } else { format!(" {cell:>width$} |") }
+        });
         format!("|{}", padded.collect::<String>())
     };
-    let rule: String = widths.iter().map(|&width| format!("{}:|", "-".repeat(width + 1))).collect();
+    let rule = |(&width, &words): (&usize, &bool)| {
+        let dashes = "-".repeat(width + 1);
+        if words { format!("{dashes}-|") } else { format!("{dashes}:|") }
+    };
+    let rule: String = widths.iter().zip(&words).map(rule).collect();
     let mut lines = vec![line(&titles), format!("|{rule}")];
     lines.extend(table.rows.iter().map(|row| line(row)));
     if let Some(note) = &table.footnote {

@@ -4,8 +4,8 @@ use crate::Style;
 use crate::number::{self, WITHOUT_INTERVAL, round_to_interval, significant};
 use results::{Curve, Point};
 
-/// A table as texts, for a format to lay out. All columns are numbers: right-aligned, and padded on the right so that their
-/// decimal points stand below each other.
+/// A table as texts, for a format to lay out. Columns of numbers are right-aligned, and padded on the right so that their
+/// decimal points stand below each other; see [`holds_words`].
 pub(crate) struct Table {
     /// Two lines a column.
     pub(crate) header: Vec<[String; 2]>,
@@ -19,7 +19,9 @@ impl Table {
     /// A table without foot-note whose columns are aligned.
     pub(crate) fn new(header: Vec<[&str; 2]>, mut rows: Vec<Vec<String>>) -> Table {
         for column in 0..header.len() {
-            align_decimals(&mut rows, column);
+            if !holds_words(&rows, column) {
+                align_decimals(&mut rows, column);
+            }
         }
         let header = header.into_iter().map(|lines| lines.map(str::to_owned)).collect();
         Table { header, rows, footnote: None }
@@ -164,6 +166,14 @@ fn seconds_decimals(points: &[Point]) -> usize {
     }
 }
 
+/// Whether a column is one of words: they begin on the left, and so does what stands among them, while numbers end on the right.
+pub(crate) fn holds_words<Row: AsRef<[String]>>(rows: &[Row], column: usize) -> bool {
+    let is_number = |cell: &str| {
+        cell.is_empty() || cell.starts_with(|c: char| c.is_ascii_digit() || "-+.".contains(c))
+    };
+    rows.iter().filter_map(|row| row.as_ref().get(column)).any(|cell| !is_number(cell.trim()))
+}
+
 /// Pads the cells of a column on the right so that their units stand below each other.
 fn align_decimals(rows: &mut [Vec<String>], column: usize) {
     let tail = |cell: &str| cell.find(['.', '*']).map_or(0, |at| cell.len() - at);
@@ -182,6 +192,24 @@ mod tests {
 
     fn cells(point: &Point, cpus: usize) -> Vec<String> {
         row(point, cpus, 3)
+    }
+
+    #[test]
+    fn points_of_numbers_stand_below_each_other_those_of_names_need_not() {
+        let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
+        let rows = vec![
+            row(["super_block.s_files", "1.25"]),
+            row(["files_lock", "33"]),
+            row(["3 others", "-"]),
+        ];
+        let table = Table::new(vec![["cache", "line"], ["transfers", "per op"]], rows);
+        assert!(holds_words(&table.rows, 0) && !holds_words(&table.rows, 1));
+        assert_eq!(table.rows[1], ["files_lock", "33   "]);
+        let text = crate::layout::text(&table, &Style::default());
+        assert_eq!(
+            text,
+            "cache                transfers\nline                    per op\nsuper_block.s_files       1.25\nfiles_lock               33\n3 others                  -"
+        );
     }
 
     #[test]

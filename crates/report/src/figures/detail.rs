@@ -42,9 +42,11 @@ fn rounds(curve: &Curve, label: &str, room: usize) -> Option<Chart> {
     let spans = series.iter().flat_map(|one| &one.dots).map(|dot| dot.y);
     let (low, high) =
         spans.fold((f64::INFINITY, 0.0f64), |(low, high), y| (low.min(y), high.max(y)));
+    // Quiet rounds lie within one per cent.
+    let decimals = if high - low < 0.03 { 2 } else { 0 };
     (!series.is_empty()).then(|| {
         let mut caption = vec![format!(
-            "the rounds of {label} lie between {:.0} and {:.0} % of their task count's median",
+            "the rounds of {label} lie between {:.decimals$} and {:.decimals$} % of their task count's median",
             low * 100.0,
             high * 100.0
         )];

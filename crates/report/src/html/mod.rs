@@ -50,6 +50,8 @@ pub enum Block {
     Item(String),
     /// A caption and rows, the first of which is the header.
     Table(String, Vec<Vec<String>>),
+    /// argv, as a line that can be copied.
+    Command(Vec<String>),
 }
 
 /// Figures that are no run, as a page.
@@ -66,6 +68,7 @@ pub fn sections_html(title: &str, sections: &[Section]) -> String {
                         Block::Heading(text) => h3 { (escape::plain(text)) },
                         Block::Item(text) => p { (escape::plain(text)) },
                         Block::Table(caption, rows) => (table::of_rows(caption, rows)),
+                        Block::Command(command) => pre tabindex="0" { code { (escape::plain(&shell(command))) } },
                     }
                 }
             }

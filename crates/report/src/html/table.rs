@@ -1,7 +1,7 @@
 //! Tables that are tables: with a caption, and headers that say of what they are.
 
 use crate::escape;
-use crate::table::Table;
+use crate::table::{Table, holds_words};
 use maud::{Markup, PreEscaped, html};
 
 /// A table of figures.
@@ -52,14 +52,6 @@ fn laid_out(caption: &str, header: &[String], rows: &[&[String]]) -> Markup {
             }
         }
     }
-}
-
-/// Words begin on the left, and so does what stands among them; numbers end on the right.
-fn holds_words(rows: &[&[String]], column: usize) -> bool {
-    let is_number = |cell: &str| {
-        cell.is_empty() || cell.starts_with(|c: char| c.is_ascii_digit() || "-+.".contains(c))
-    };
-    rows.iter().filter_map(|row| row.get(column)).any(|cell| !is_number(cell.trim()))
 }
 
 /// HTML lets rows and cells end by themselves, and there are thousands.
