@@ -79,14 +79,11 @@ fn main() -> anyhow::Result<()> {
 
     say(&Tally::head())?;
     let interleaved = |time: Duration| format!("interleaved, {} s", time.as_secs());
-    bench.row("equal", &interleaved(equal), args.equal, |seed| {
-        Ok(bench.compare(false, equal, seed)?.as_ref().and_then(tally::judged))
-    })?;
+    bench.row("equal", &interleaved(equal), args.equal, |seed| bench.judged(false, equal, seed))?;
     for (share, seconds) in SLOWER {
         let (time, sides) = (Duration::from_secs(seconds), bench.burden(share, args.slower)?);
-        bench.row(&sides, &interleaved(time), args.slower, |seed| {
-            Ok(bench.compare(true, time, seed)?.as_ref().and_then(tally::judged))
-        })?;
+        bench
+            .row(&sides, &interleaved(time), args.slower, |seed| bench.judged(true, time, seed))?;
     }
     let usual = format!("usual, 2 × {USUAL} s");
     bench.row("equal", &usual, args.usual, |seed| bench.usual(false, seed))?;
@@ -184,6 +181,17 @@ impl Bench {
         let rate = samples.iter().map(results::Sample::rate).fold(0.0, f64::max);
         ensure!(rate > 0.0, "nothing was measured");
         Ok(Some(Duration::from_secs_f64(1.0 / rate)))
+    }
+
+    /// What `vfscale compare` says. None after Ctrl-C.
+    fn judged(
+        &self,
+        heavy: bool,
+        time: Duration,
+        seed: u32,
+    ) -> anyhow::Result<Option<[Seen; TASKS.len()]>> {
+        let Some(comparison) = self.compare(heavy, time, seed)? else { return Ok(None) };
+        tally::judged(&comparison).context("a task count has no figure").map(Some)
     }
 
     /// None after Ctrl-C.

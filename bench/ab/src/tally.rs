@@ -87,7 +87,7 @@ fn percent(values: impl Iterator<Item = f64>, sign: &str) -> String {
     }
 }
 
-/// What `vfscale compare` says; none if it was ended before each task count had a figure.
+/// What `vfscale compare` says; none if a task count has no figure.
 pub(crate) fn judged(comparison: &Comparison) -> Option<[Seen; TASKS.len()]> {
     let points = &comparison.curves.first()?.points;
     let seen = |tasks: usize| {

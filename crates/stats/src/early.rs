@@ -5,9 +5,9 @@
 //! to independent. What is left of the bias (a series that happened to be calm stops sooner and has too narrow an interval)
 //! is kept small by looking seldom: [`next_look`] begins at 40 rounds and lets them grow by half between two looks.
 //!
-//! Simulated, 2000 A/A runs each, stopped at ±0.5 %, 0.35 % and 0.2 %: called different at 5 % in 3.0 to 3.8 % with heavy tails and in
-//! 3.8 to 4.5 % with normal noise. If neighbouring rounds resemble each other (r = 0.3), 6.5 % where about 50 rounds sufficed, 4.4 %
-//! at 250: short series tell too little about their own correlation, stopped early or not.
+//! Simulated, 1500 A/A runs each, stopped at ±0.5 % and 0.35 %: called different at 5 % in 2.9 and 3.9 % with normal noise, and in 4.9
+//! and 5.1 % (± 0.6) if neighbouring rounds resemble each other (r = 0.3). That takes intervals that are cautious about
+//! correlation: with the correlation as it was seen it were 6.5 and 7.9 %, for stopping picks series that show too little of it.
 
 use crate::confidence::Confidence;
 use crate::estimate::{Estimate, NoEstimate};
@@ -68,50 +68,26 @@ mod tests {
     /// The module's figures, with fewer tries.
     #[test]
     fn looking_does_not_make_false_alarms() {
-        let (tries, mut random) = (150, Random(8));
+        for noise in [Noise::Tails, Noise::Ar1(0.3)] {
+            let alarms = alarms(noise, 150);
+            // 5 % and two standard errors.
+            assert!(alarms <= 13, "{noise:?}: {alarms} of 150");
+        }
+    }
+
+    /// How many of so many A/A runs that stop at ±0.5 % are called different at 5 %.
+    fn alarms(noise: Noise, tries: usize) -> usize {
+        let mut random = Random(8);
         let alarm = |run: &[f64]| {
             let mut look = next_look(0);
             loop {
                 let estimates = [estimate(&run[..look as usize], Confidence::P95)];
-                if precise_enough(&estimates, 0.005, Confidence::P95) || next_look(look) > 200 {
+                if precise_enough(&estimates, 0.005, Confidence::P95) || next_look(look) > 202 {
                     return estimates[0].as_ref().is_ok_and(|one| one.p <= 0.05);
                 }
                 look = next_look(look);
             }
         };
-        let alarms = (0..tries).filter(|_| alarm(&random.log_ratios(Noise::Tails, 200))).count();
-        // 5 % and two standard errors.
-        assert!(alarms <= 13, "{alarms} of {tries}");
-    }
-
-    #[test]
-    fn tmp_simulate() {
-        for noise in [Noise::Ar1(0.3), Noise::Ar1(0.0), Noise::Tails, Noise::Ar1(0.5)] {
-            for min_eff in [0.0, 30.0, 40.0, 50.0] {
-                let mut line = format!("{noise:?} eff>={min_eff}:");
-                for precision in [0.005, 0.0035, 0.002] {
-                    let tries = 2000;
-                    let mut random = Random(8);
-                    let (mut alarms, mut rounds) = (0, 0u64);
-                    for _ in 0..tries {
-                        let run = random.log_ratios(noise, 700);
-                        let mut look = next_look(0);
-                        loop {
-                            let e = estimate(&run[..look as usize], Confidence::P95);
-                            let ok = e.as_ref().is_ok_and(|e| e.effective_rounds >= min_eff);
-                            let es = [e];
-                            if ok && precise_enough(&es, precision, Confidence::P95) || next_look(look) > 700 {
-                                rounds += u64::from(look);
-                                alarms += u32::from(es[0].as_ref().is_ok_and(|one| one.p <= 0.05));
-                                break;
-                            }
-                            look = next_look(look);
-                        }
-                    }
-                    line += &format!(" {precision}: {:.1} % at {}", 100.0 * f64::from(alarms) / f64::from(tries), rounds / u64::from(tries as u32));
-                }
-                println!("{line}");
-            }
-        }
+        (0..tries).filter(|_| alarm(&random.log_ratios(noise, 202))).count()
     }
 }
