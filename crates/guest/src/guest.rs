@@ -160,7 +160,8 @@ impl Prepared {
         };
         let mut first: Option<String> = None;
         loop {
-            let failed = match self.boot_once(accelerator, clock, first.is_some(), interrupted) {
+            let chatty = first.is_some() || !self.repeats(clock);
+            let failed = match self.boot_once(accelerator, clock, chatty, interrupted) {
                 Ok(guest) => return Ok(guest),
                 // What the guest itself says does not change by asking again.
                 Err(Failed::Final(error)) => return Err(error),
@@ -173,8 +174,7 @@ impl Prepared {
                     accelerator = Accelerator::Tcg;
                     tell(format!("under KVM {first_line}; it is booted without"));
                 }
-                // Where virtual time is counted in instructions a boot goes the same way every time.
-                (Accelerator::Tcg, None) if clock != Clock::Host && self.cpus > 1 => {
+                (Accelerator::Tcg, None) if !self.repeats(clock) => {
                     return Err(failed.because(
                         "counting instructions, not every kernel boots with more than one CPU (Linux 6.1 does not): leave out cpus=",
                     ));
@@ -186,6 +186,12 @@ impl Prepared {
                 (Accelerator::Tcg, Some(first)) => return Err(failed.after(first)),
             }
         }
+    }
+
+    /// Whether a failed boot may go better the next time. Kernels that do not boot with several CPUs where instructions are
+    /// counted never do.
+    fn repeats(&self, clock: Clock) -> bool {
+        clock == Clock::Host || self.cpus == 1
     }
 
     fn boot_once(
@@ -239,7 +245,9 @@ impl Prepared {
             Accelerator::Kvm => BOOT_KVM,
             Accelerator::Tcg => BOOT_TCG,
         };
-        match guest.qemu.receive_first(patience, Watch::new(self.cpus), interrupted) {
+        // Where instructions are counted, one thread of QEMU's carries out all CPUs, and none waits for another.
+        let threads = if clock == Clock::Host { self.cpus } else { 1 };
+        match guest.qemu.receive_first(patience, Watch::new(threads), interrupted) {
             Ok(Report::Ready { version: VERSION, host, cpus }) => {
                 (guest.host, guest.task_cpus) = (*host, cpus);
                 // The monitor obeys nothing else before this.
