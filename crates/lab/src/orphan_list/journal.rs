@@ -18,7 +18,7 @@
 use super::disk::Block;
 use crate::design::Env;
 use machine::sync::{RwSpin, Spin, SpinLock};
-use machine::{Cx, Futex, POwned, Platform, Word};
+use machine::{Cx, Futex, POwned, Platform, SpinKind, Word};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 /// Buffers a handle reserves (credits).
@@ -184,6 +184,15 @@ pub(super) struct Ticket {
 /// also where the bytes that they change have not.
 pub(super) struct Buffer<P: Platform>(POwned<P, JournalHead<P>>);
 
+/// The kind of a buffer's state lock, in a kernel whose spinlocks are of `kind`. Until 2019 ("jbd2: Make state lock a spinlock") it was a bit
+/// of b_state, taken by test_and_set_bit and watched by test_bit, when other spinlocks had tickets already.
+fn state_lock(kind: SpinKind) -> SpinKind {
+    match kind {
+        SpinKind::TestAndSet | SpinKind::Ticket => SpinKind::TestAndSet,
+        SpinKind::Queued => SpinKind::Queued,
+    }
+}
+
 struct JournalHead<P: Platform> {
     lock: Spin<P>,
     /// b_transaction: number of the last transaction that was granted access.
@@ -198,7 +207,7 @@ struct JournalHead<P: Platform> {
 impl<P: Platform> Buffer<P> {
     pub(super) fn new(env: &Env, block: Block) -> Self {
         let head = POwned::new(JournalHead {
-            lock: Spin::new(env.spin, "b_state_lock"),
+            lock: Spin::new(state_lock(env.spin), "b_state_lock"),
             transaction: P::U32::new(0),
             modified: P::U32::new(0),
             block,
