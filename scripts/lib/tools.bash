@@ -18,6 +18,8 @@ have_static_libc() {
 missing_packages() {
     have mkfs.ext4 || echo "e2fsprogs tests on ext4"
     have mkfs.xfs || echo "xfsprogs tests on xfs"
+    have mkfs.btrfs || echo "btrfs-progs tests on btrfs"
+    have bindfs || echo "bindfs tests on a file system in user space"
     { have losetup && have mount; } || echo "mount tests on a file system of their own"
     have man || echo "man-db the layout of the manual pages"
     have mandoc || echo "mandoc errors of the manual pages"
@@ -26,12 +28,15 @@ missing_packages() {
     have fio || echo "fio import of its files"
     have dbench || echo "dbench import of its files"
     have hyperfine || echo "hyperfine import of its files"
+    have stress-ng || echo "stress-ng import of its files"
     have perf || echo "linux-perf import of its files, counts beside the tracer's"
     have chromium || echo "chromium HTML reports in a browser"
     { have node && have npm; } || echo "npm HTML reports in a browser"
     have qemu-system-x86_64 || echo "qemu-system-x86 guests"
     have xz || echo "xz-utils guests"
+    have mkfs.btrfs || echo "btrfs-progs guests"
     { have cc && have readelf; } || echo "gcc linking"
+    have c++ || echo "g++ fuzzing of import formats"
     have_static_libc || echo "libc6-dev linking, the static binary"
 }
 

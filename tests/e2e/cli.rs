@@ -490,7 +490,7 @@ fn interrupted(args: &[&str], wait: Duration, signal: impl FnOnce(&Running)) -> 
     running.wait_until_it_measures(dir.path(), 2);
     std::thread::sleep(wait);
     signal(&running);
-    let ran = running.wait(Duration::from_millis(2500)).exits(130);
+    let ran = running.wait(Duration::from_secs(15)).exits(130);
     assert_eq!(leftovers(dir.path()), [""; 0]);
     (ran, dir)
 }

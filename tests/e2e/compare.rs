@@ -191,6 +191,31 @@ fn ctrl_c_shows_what_there_is_and_puts_the_state_back() {
 }
 
 #[test]
+fn a_command_that_hangs_is_killed_at_the_second_ctrl_c() {
+    let dir = temp_dir();
+    let log = temp_dir();
+    let log = log.path().join("log").display().to_string();
+    let target = on(dir.path());
+    // Hangs when it is carried out for the third time.
+    let hang = format!("echo b >> {log}; [ $(grep -c b {log}) -lt 3 ] || sleep 1000");
+    let before = format!("echo a >> {log}");
+    let args = ["compare", &target, "fstat", "--time", "20s", "--slice", "5ms", "--tasks", "1"];
+    let states = ["--before-cmd", &before, "--after-cmd", &hang];
+    let running = Running::start(&mut vfscale(&[&args[..], &states].concat()));
+    let hangs = || fs::read_to_string(&log).is_ok_and(|log| log.matches('b').count() == 3);
+    assert!(wait_until(Duration::from_secs(20), hangs), "{}", running.stderr());
+    running.signal(Signal::INT);
+    // Two signals at once would be one.
+    std::thread::sleep(Duration::from_millis(200));
+    running.signal(Signal::INT);
+    let ran = running.wait(Duration::from_secs(10)).exits(130);
+    assert!(ran.stdout.contains("PARTIAL: interrupted"), "{ran:?}");
+    let log = fs::read_to_string(&log).expect("it is there");
+    assert_eq!(log.lines().last(), Some("a"), "the first state is put back: {log}");
+    assert!(dir_is_empty(dir.path()));
+}
+
+#[test]
 fn fail_on_decides_the_exit_code() {
     let place = Place::new();
     let run = recorded(&place);
@@ -284,6 +309,30 @@ fn check_measures_what_was_stored_and_fails_on_a_regression() {
     let none = place.ask(&["check", "--against", &slow, "unlink_open"]).exits(2);
     assert!(none.stderr.contains("has no curve of these workloads"), "{none:?}");
     assert!(dir_is_empty(dir.path()));
+}
+
+#[test]
+fn a_directory_is_measured_again_wherever_the_check_is_made() {
+    let place = Place::new();
+    let (dir, elsewhere) = (temp_dir(), temp_dir());
+    let store = place.file("runs.sqlite");
+    let args = ["run", "fstat", "--store", &store, "--save", "base", "--format", "json"];
+    let mut here = vfscale(&[&args[..], &SHORT].concat());
+    let measured = run(here.current_dir(dir.path())).exits(0).record();
+    assert_eq!(measured.curves[0].target, "dir:.");
+    let args = ["check", "--store", &store, "--against", "base", "--format", "json"];
+    let mut there = vfscale(&[&args[..], &["--rounds", "8"]].concat());
+    let comparison = comparison(&run(there.current_dir(elsewhere.path())));
+    assert_eq!(comparison.curves[0].targets, [on(dir.path()), on(dir.path())]);
+
+    // A record in a file may be from anywhere.
+    let file = place.file("base.json");
+    fs::write(&file, serde_json::to_string(&measured).expect("a run is JSON")).expect("write it");
+    let args = ["check", "--against", &file, "--rounds", "8"];
+    let ran = run(vfscale(&args).current_dir(elsewhere.path())).exits(2);
+    assert!(ran.stderr.contains("say where with --on"), "{ran:?}");
+    let mut told = vfscale(&[&args[..], &["--on", "dir:."]].concat());
+    assert!([0, 1].contains(&run(told.current_dir(elsewhere.path())).code().unwrap_or(-1)));
 }
 
 #[test]

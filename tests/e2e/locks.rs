@@ -4,10 +4,11 @@ use crate::support::{
     Mount, Ran, Running, Unprivileged, allow_all, dir_is_empty, is_root_or_skip, leave_tracefs, on,
     run, skip, temp_dir, vfscale, wait_until,
 };
-use results::{Comparison, Point, Run, Traced};
+use results::{Comparison, KernelWait, Point, Run, Traced};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 /// Names of functions that wait for a directory's semaphore to make or remove a name in it.
@@ -83,6 +84,43 @@ fn tasks_that_create_in_one_directory_wait_for_its_semaphore() {
     assert!(cost.runs >= 2 * counted && cost.run_ns > 0, "{cost:?}");
     assert!(traced.ops > 0 && traced.task_ns > 0 && traced.slices > 0);
     assert!(dir_is_empty(mount.path()));
+}
+
+/// An ext4 on a loop device whose orphans are on a list under a mutex, as before Linux 5.15.
+fn ext4_with_orphan_list() -> Option<Mount> {
+    Mount::image(64, Command::new("mkfs.ext4").args(["-q", "-F", "-O", "^orphan_file"]))
+}
+
+/// A wait for ext4's `s_orphan_lock`. Only functions have names of their own, so it is known by who waits for it.
+fn waits_for_orphans(wait: &KernelWait) -> bool {
+    let waiter = wait.path.last().map_or("", String::as_str);
+    wait.kind == "mutex" && waiter.starts_with("ext4_orphan_")
+}
+
+#[test]
+fn tasks_that_truncate_on_ext4_wait_for_the_orphan_list() {
+    let (true, true, Some(list)) = (is_root_or_skip(), has_two_cpus(), ext4_with_orphan_list())
+    else {
+        return;
+    };
+    // Each truncate adds its inode to the list and takes it off again; the files have nothing else in common but the journal.
+    let by = ["--tasks", "4", "--locks"];
+    let top = until("truncate_by_byte", list.path(), &by, |traced| {
+        traced.source != "bpf" || traced.waits.first().is_some_and(waits_for_orphans)
+    });
+    let traced = top.expect("the mutex of the orphan list stands on top");
+    if traced.source != "bpf" {
+        return skip(&format!("BPF is refused here: {:?}", traced.refused));
+    }
+    let first = &traced.waits[0];
+    assert!(first.wait_max_ns.is_some_and(|max| max > 0 && max <= first.wait_ns), "{first:?}");
+
+    // The orphan file, which came with Linux 5.15, takes no mutex: nobody waits for one there.
+    let orphan_file = ["-q", "-F", "-O", "orphan_file"];
+    let Some(file) = Mount::image(64, Command::new("mkfs.ext4").args(orphan_file)) else { return };
+    let record = record("truncate_by_byte", file.path(), &[&["--rounds", "40"], &by[..]].concat());
+    let traced = self::traced(&record.curves[0].points[0]);
+    assert!(!traced.waits.iter().any(waits_for_orphans), "{:?}", traced.waits);
 }
 
 #[test]
@@ -166,6 +204,50 @@ fn an_ordinary_user_gets_what_there_is_and_is_told_the_rest() {
     let ran = run(&mut user.vfscale(&text)).exits(0);
     assert!(ran.stdout.contains("not seen by bpf: "), "{ran}");
     assert!(ran.stdout.contains("setcap"), "{ran}");
+}
+
+#[test]
+fn hidden_symbols_are_shown_as_addresses_and_said_to_be_hidden() {
+    let (true, true, Some(mount)) = (is_root_or_skip(), has_two_cpus(), Mount::tmpfs("size=16m"))
+    else {
+        return;
+    };
+    // Root without CAP_SYSLOG may trace, but sees no names unless the machine shows them to everybody.
+    let shown = |file: &str, most: i32| {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        text.trim().parse().is_ok_and(|level: i32| level <= most)
+    };
+    if shown("/proc/sys/kernel/kptr_restrict", 0)
+        && shown("/proc/sys/kernel/perf_event_paranoid", 1)
+    {
+        return skip("everybody may see the kernel's symbols here");
+    }
+    let names = |command: &mut Command| -> (Traced, String) {
+        let record = run(command).exits(0).record();
+        let traced = traced(&record.curves[0].points[0]).clone();
+        let notes = traced.notes.join("\n");
+        (traced, notes)
+    };
+    let on = on(mount.path());
+    let more = ["--tasks", "4", "--rounds", "200", "--locks"];
+    let arguments = arguments("unlink_open", &on, &more);
+    let mut hidden = Command::new("setpriv");
+    hidden.args(["--bounding-set=-syslog", "--inh-caps=-syslog", env!("CARGO_BIN_EXE_vfscale")]);
+    if !Command::new("setpriv").arg("--version").output().is_ok_and(|ran| ran.status.success()) {
+        return skip("no setpriv");
+    }
+    let (seen, notes) = names(hidden.args(&arguments));
+    assert!(notes.contains("hides its symbols") && notes.contains("cap_syslog"), "{notes}");
+    let addresses = |traced: &Traced| {
+        let functions = traced.samples.iter().flat_map(|samples| &samples.functions);
+        let waits = traced.waits.iter().flat_map(|wait| &wait.path);
+        functions.map(|f| &f.name).chain(waits).any(|name| name.starts_with("0x"))
+    };
+    assert!(addresses(&seen), "{seen:?}");
+
+    let (seen, notes) = names(&mut vfscale(&arguments));
+    assert!(!notes.contains("hides its symbols"), "{notes}");
+    assert!(!seen.waits.iter().any(|wait| wait.lock.starts_with("0x")), "{:?}", seen.waits);
 }
 
 /// What a forced source came to.
@@ -299,6 +381,18 @@ fn a_simulated_comparison_has_its_locks_too() {
         lock.map_or(0, |lock| lock.wait_ns)
     };
     assert!(wait(&comparison.before) > 0 && wait(&comparison.after) == 0);
+}
+
+#[test]
+fn the_reference_count_of_a_shared_file_stands_on_top_where_every_transfer_is_counted() {
+    let on = "sim:8-socket-2007/linux-6.18";
+    let more = ["--tasks", "8", "--rounds", "1", "--locks"];
+    let record = run(&mut vfscale(&arguments("open_shared", on, &more))).exits(0).record();
+    let lines = &record.curves[0].points[0].lines;
+    let transfers: u64 = lines.iter().map(|line| line.transfers).sum();
+    let first = lines.first().expect("CPUs take lines from each other");
+    assert!(first.name.contains("d_lockref"), "{lines:?}");
+    assert!(first.transfers * 2 > transfers, "{lines:?}");
 }
 
 #[test]

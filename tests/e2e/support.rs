@@ -170,6 +170,46 @@ impl Mount {
         Mount::image(320, Command::new("mkfs.xfs").args(["-q", "-f"]))
     }
 
+    /// A btrfs of its own in an image file. If it cannot be made, says that the test is skipped.
+    pub(crate) fn btrfs() -> Option<Mount> {
+        Mount::image(512, Command::new("mkfs.btrfs").arg("-q"))
+    }
+
+    /// An overlayfs with nothing below, above on a tmpfs of its own. If it cannot be made, says that the test is skipped.
+    pub(crate) fn overlay() -> Option<Mount> {
+        let mount = |dir: &Path, point: &Path| {
+            let layers = dir.join("layers");
+            let tmpfs = ["-t", "tmpfs", "-o", "size=64m", "none"];
+            let make = |dir: &Path| {
+                fs::create_dir(dir)
+                    .map_err(|error| format!("cannot make {}: {error}", dir.display()))
+            };
+            make(&layers)?;
+            run_tool(Command::new("mount").args(tmpfs).arg(&layers))?;
+            let [lower, upper, work] = ["lower", "upper", "work"].map(|name| layers.join(name));
+            [&lower, &upper, &work].into_iter().try_for_each(|dir| make(dir))?;
+            let [lower, upper, work] = [lower, upper, work].map(|dir| dir.display().to_string());
+            let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+            let overlay = ["-t", "overlay", "-o", &options, "none"];
+            let mounted = run_tool(Command::new("mount").args(overlay).arg(point));
+            // It holds on to its layers; their mount is needed by no one else.
+            run_tool(Command::new("umount").args(["--lazy"]).arg(&layers))?;
+            mounted
+        };
+        Mount::make(mount)
+    }
+
+    /// A directory seen through a file system in user space (bindfs). If it cannot be made, says that the test is skipped.
+    pub(crate) fn fuse() -> Option<Mount> {
+        let mount = |dir: &Path, point: &Path| {
+            let below = dir.join("below");
+            fs::create_dir(&below).map_err(|error| format!("no directory: {error}"))?;
+            // It goes to the background once it is mounted, and ends when it is unmounted.
+            run_tool(Command::new("bindfs").arg(&below).arg(point))
+        };
+        Mount::make(mount)
+    }
+
     /// A file system in a sparse image of so many MiB, made by `mkfs`.
     pub(crate) fn image(mib: u64, mkfs: &mut Command) -> Option<Mount> {
         let mount = |dir: &Path, point: &Path| {

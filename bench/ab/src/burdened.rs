@@ -79,9 +79,9 @@ pub(crate) fn heavy(_: &Selected, dir: CString) -> Box<dyn Bench> {
     harness::bind::<Burdened<true>>(dir)
 }
 
-/// Sets the burden to about `share` of an operation that takes `operation`; answers the turns. What it really comes to is
-/// measured by all comparisons together.
-pub(crate) fn set(share: f64, operation: Duration) -> u32 {
+/// Sets the burden to about `share` of an operation that takes `operation`, from what a turn takes alone; in the loop it is
+/// another figure.
+pub(crate) fn set(share: f64, operation: Duration) {
     const MANY: u32 = 1_000_000;
     let once = || {
         let began = Instant::now();
@@ -90,7 +90,14 @@ pub(crate) fn set(share: f64, operation: Duration) -> u32 {
     };
     // The fastest of several: what disturbs only makes it slower.
     let turn = (0..20).map(|_| once()).min().unwrap_or_default().as_secs_f64() / f64::from(MANY);
-    let turns = (operation.as_secs_f64() * share / turn).round().max(1.0) as u32;
-    TURNS.store(turns, SeqCst);
-    turns
+    turns(operation.as_secs_f64() * share / turn);
+}
+
+/// Makes the burden so many times as large.
+pub(crate) fn scale(by: f64) {
+    turns(f64::from(TURNS.load(SeqCst)) * by);
+}
+
+fn turns(number: f64) {
+    TURNS.store(number.round().max(1.0) as u32, SeqCst);
 }

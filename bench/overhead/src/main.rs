@@ -2,8 +2,11 @@
 //!
 //! A pair is a block of rounds; its ratio is the median of the ratios of its rounds. 15 pairs by default, and their median is
 //! to be at least 0.99: `cargo run --release -p overhead`. The C loops are compiled with -O2 and run in the same tasks.
+//!
+//! With `-- --locks`, what `--locks` costs the slices that are not traced ([`locks`]): the intervals are to hold 1.
 
 mod c_loop;
+mod locks;
 mod lseek;
 
 use anyhow::{Context, ensure};
@@ -15,7 +18,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use vfs_api::{Selected, TaskMode, Workload};
 
-/// Ours / written by hand in C.
+/// Ours / written by hand in C, or with --locks / without.
 #[derive(Debug, Parser)]
 struct Args {
     /// Directory to measure in
@@ -27,11 +30,18 @@ struct Args {
     /// Rounds in a pair
     #[arg(long, default_value_t = 20)]
     rounds: u32,
+    /// What --locks costs untraced slices, instead
+    #[arg(long)]
+    locks: bool,
 }
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let target = Target::Dir(args.dir.clone());
+    let interrupt = Interrupt::listen()?;
+    if args.locks {
+        return locks::compare(&target, args.pairs, args.rounds, &interrupt);
+    }
     let named = |name| workloads::find(name).context("the workload is in the registry");
     let loops: [Selected; 3] =
         [named("open_close")?, named("fstat")?, (&lseek::Lseek::INFO).into()];
@@ -61,7 +71,6 @@ fn main() -> anyhow::Result<()> {
     };
     let plan = Plan::new(request)?;
     eprintln!("{:.0} s in all", plan.length().as_secs_f64());
-    let interrupt = Interrupt::listen()?;
     let measured = harness::run(&plan, &interrupt, &mut |_| ())?;
     ensure!(!measured.plan.partial, "interrupted: nothing to show");
 

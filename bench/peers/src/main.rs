@@ -1,8 +1,9 @@
 //! Ours beside other programs that do the same: whole runs in pairs, ours first in one pair and last in the next.
 //!
 //! `cargo run --release -p bench-peers -- --vfscale target/release/vfscale [--wis DIR]`: fio has to be installed; of
-//! will-it-scale a directory in which it was built. A line is the median of the pairs' ratios, ours / theirs. At least 0.99 is
-//! wanted; the slices of `bench/overhead` show smaller differences, for whole runs differ by what the machine did meanwhile.
+//! will-it-scale a directory with its sources, which are built if they are not yet. A line is the median of the pairs' ratios,
+//! ours / theirs. At least 0.99 is wanted; the slices of `bench/overhead` show smaller differences, for whole runs differ by what
+//! the machine did meanwhile. What was found is in this directory's README.md.
 //!
 //! What is compared does the same calls on files of the same size: where fio's loop asks an engine for each block, ours stands in
 //! the loop. dbench replays a trace that no workload here has, so that there is nothing to put beside it.
@@ -15,6 +16,7 @@ use anyhow::{Context, ensure};
 use clap::Parser;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 
 /// Ours / theirs.
 #[derive(Debug, Parser)]
@@ -25,7 +27,7 @@ struct Args {
     /// Directory to measure in; will-it-scale measures in /tmp, and so does ours beside it
     #[arg(long, default_value = "/dev/shm")]
     dir: PathBuf,
-    /// A directory with will-it-scale's programs (open1_processes, ...)
+    /// A directory with will-it-scale's sources (Makefile, tests/open1.c, ...), or with its programs (open1_processes, ...)
     #[arg(long)]
     wis: Option<PathBuf>,
     /// Pairs of runs; six or more make an interval
@@ -55,7 +57,7 @@ type Side<'a> = Box<dyn Fn(&At<'_>) -> anyhow::Result<f64> + 'a>;
 
 /// The same operation in both.
 struct Pair<'a> {
-    name: &'static str,
+    name: String,
     /// Where it is measured, if not in `--dir`.
     dir: Option<&'static Path>,
     ours: Side<'a>,
@@ -63,14 +65,14 @@ struct Pair<'a> {
 }
 
 fn pairs(wis: Option<&Path>) -> Vec<Pair<'_>> {
-    let by_fio = |name, workload: &'static str, rw: &'static str| Pair {
-        name,
+    let by_fio = |name: &str, workload: &'static str, rw: &'static str| Pair {
+        name: name.into(),
         dir: None,
         ours: Box::new(move |at| ours::loop_of(at, workload)),
         theirs: Box::new(move |at| fio::same_block(at, rw)),
     };
-    let by_tiobench = |name, phase: &'static str, rw: &'static str| Pair {
-        name,
+    let by_tiobench = |name: &str, phase: &'static str, rw: &'static str| Pair {
+        name: name.into(),
         dir: None,
         ours: Box::new(move |at| ours::tiobench(at, phase)),
         theirs: Box::new(move |at| fio::whole_file(at, rw)),
@@ -84,21 +86,29 @@ fn pairs(wis: Option<&Path>) -> Vec<Pair<'_>> {
         by_tiobench("tiobench random write, fio psync", "rand_write", "randwrite"),
     ];
     if let Some(wis) = wis {
-        let by_wis = |name, workload: &'static str, test: &'static str| Pair {
-            name,
-            dir: Some(Path::new("/tmp")),
-            ours: Box::new(move |at| ours::loop_of(at, workload)),
-            theirs: Box::new(move |at| will_it_scale::run(at, wis, test)),
-        };
-        pairs.push(by_wis("open and close, will-it-scale open1", "open_close", "open1"));
-        pairs.push(by_wis("pread, will-it-scale pread1", "pread_own", "pread1"));
-        pairs.push(by_wis("pwrite, will-it-scale pwrite1", "pwrite_own", "pwrite1"));
+        pairs.extend(will_it_scale::tests(wis).into_iter().map(|test| {
+            let test = Rc::new(test);
+            let (ours, theirs) = (Rc::clone(&test), Rc::clone(&test));
+            Pair {
+                name: format!("will-it-scale {}", test.name),
+                dir: Some(Path::new("/tmp")),
+                ours: Box::new(move |at| ours::loop_of(at, &ours.workload)),
+                theirs: Box::new(move |at| {
+                    theirs.build(wis)?;
+                    theirs.run(at, wis)
+                }),
+            }
+        }));
     }
     pairs
 }
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
+    if let Some(wis) = &args.wis {
+        let found = !will_it_scale::tests(wis).is_empty();
+        ensure!(found, "{} has neither will-it-scale's tests/ nor its programs", wis.display());
+    }
     ensure!(args.vfscale.exists(), "no {}: cargo build --release", args.vfscale.display());
     println!("ours / theirs: median of {} pairs [95 % interval]", args.pairs);
     println!("{:<38} {:>5}  {:>6}", "operation", "tasks", "ratio");

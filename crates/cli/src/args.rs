@@ -108,7 +108,7 @@ pub(crate) struct RunArgs {
     #[arg(value_parser = PossibleValuesParser::new(Wanted::names()).map(Wanted::named))]
     pub(crate) suite: Vec<Wanted>,
 
-    /// Where to run them: dir:PATH, lab:ERA or sim:MACHINE/ERA (see: vfscale list targets); may be given several times
+    /// Where to run them: dir:PATH, lab:ERA, sim:MACHINE/ERA or guest:KERNEL (see: vfscale list targets); may be given several times
     #[arg(long = "on", value_name = "TARGET", default_value = "dir:.")]
     #[arg(value_parser = OsStringValueParser::new().try_map(|text| Target::parse(&text)))]
     pub(crate) targets: Vec<Target>,
@@ -213,7 +213,7 @@ pub(crate) struct CompareArgs {
     pub(crate) words: Vec<OsString>,
 
     /// Shell command that brings about the state to measure first; it is carried out at the end as well, but not after SIGKILL.
-    /// Ctrl-C waits for a command that is running
+    /// Ctrl-C waits for a command that is running; again, it kills it
     #[arg(long, value_name = "COMMAND", requires = "after_cmd")]
     pub(crate) before_cmd: Option<String>,
 
@@ -277,7 +277,7 @@ pub(crate) struct CheckArgs {
     pub(crate) against: String,
 
     /// Only these of its workloads [default: all]
-    #[arg(value_name = "WORKLOAD", value_parser = offer(workloads::find, offer::workloads), hide_possible_values = true)]
+    #[arg(value_name = "WORKLOAD", value_parser = offer(crate::fixed::find, offer::workloads), hide_possible_values = true)]
     pub(crate) workloads: Vec<Selected>,
 
     /// Where to run them, instead of where the stored run did (a relative directory of it is looked for below this one)
@@ -305,7 +305,7 @@ pub(crate) struct PowerArgs {
     #[arg(value_name = "WORKLOAD", value_parser = offer(workloads::find, offer::workloads), hide_possible_values = true)]
     pub(crate) workloads: Vec<Selected>,
 
-    /// Where to run them: dir:PATH, lab:ERA or sim:MACHINE/ERA (see: vfscale list targets); may be given several times
+    /// Where to run them: dir:PATH, lab:ERA, sim:MACHINE/ERA or guest:KERNEL (see: vfscale list targets); may be given several times
     #[arg(long = "on", value_name = "TARGET", default_value = "dir:.")]
     #[arg(value_parser = OsStringValueParser::new().try_map(|text| Target::parse(&text)))]
     pub(crate) targets: Vec<Target>,

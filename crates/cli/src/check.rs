@@ -4,6 +4,7 @@ use crate::Exit;
 use crate::args::{CheckArgs, FailOn, MeasureArgs, Usage};
 use crate::compare::{end, show};
 use crate::counts::Counts;
+use crate::fixed;
 use crate::measure::{self, Done};
 use crate::output::Output;
 use crate::runs::{self, Runs};
@@ -27,7 +28,7 @@ pub(crate) fn check(args: &CheckArgs, began: Instant) -> anyhow::Result<Exit> {
     let (label, mut stored) = runs::load(&args.store, OsStr::new(&args.against))?;
     if !args.workloads.is_empty() {
         let wanted = |curve: &Curve| {
-            args.workloads.iter().any(|workload| workload.to_string() == curve.workload)
+            args.workloads.iter().any(|workload| fixed::is_curve_of(&curve.workload, workload))
         };
         stored.curves.retain(wanted);
     }
@@ -61,10 +62,22 @@ fn again(curve: &Curve, args: &CheckArgs) -> Result<CurveRequest, Usage> {
     let cannot = |why: String| {
         Usage(format!("cannot measure {} on {} again: {why}", curve.workload, curve.target))
     };
+    if let Some(name) = fixed::of_curve(&curve.workload) {
+        return Err(cannot(format!(
+            "{name} is fixed work, not a loop with a time; run it again with vfscale run {name} ... --save NAME, and then \
+             vfscale compare {} NAME",
+            args.against
+        )));
+    }
     let workload = workloads::find(&curve.workload)
         .map_err(|error| cannot(format!("{error}; compare two stored runs instead")))?;
     let target = match &args.target {
         Some(target) => target.clone(),
+        // Whatever is there now may be another directory than what was measured.
+        None if runs::relative(&curve.target).is_some() => {
+            let why = "the record does not tell where that was; say where with --on dir:PATH";
+            return Err(cannot(why.into()));
+        }
         None => Target::parse(OsStr::new(&curve.target))
             .map_err(|error| cannot(format!("{error}; say where with --on")))?,
     };

@@ -2,6 +2,7 @@
 
 use crate::Exit;
 use crate::args::{ClockArg, CompareArgs, FailOn, MeasureArgs, Usage, VerdictArgs};
+use crate::fixed;
 use crate::guests;
 use crate::measure::{self, Done};
 use crate::output::Output;
@@ -21,20 +22,11 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
     let bound = args.measure.precision.unwrap_or(compare::BOUND);
     let (comparison, left) = match words(args)? {
         Words::Targets { sides, labels, workloads } => {
-            let [before, after] = &*sides;
             let mut keep = Runs::to_keep(&args.store, args.save.as_ref(), &["-before", "-after"])?;
-            let switch = switch(args);
-            let (workloads, modes) =
-                (measure::workloads(&workloads), measure::modes(&args.measure));
-            let side = |target| {
-                let targets = guests::under_all_cpus(&args.measure, std::slice::from_ref(target));
-                measure::curves(&workloads, &targets, &modes)
+            let measured = match fixed::compared(&workloads, args)? {
+                Some(workload) => fixed::compare(args, workload, &sides, began)?,
+                None => loops(args, &workloads, &sides, began)?,
             };
-            // The second side in the same order as the first.
-            let curves = [side(before)?, side(after)?].concat();
-            let locks = args.locks.wanted();
-            let measured =
-                measure::measure(&args.measure, curves, Sides::Two { switch }, locks, began)?;
             let Some(Done { run, left }) = measured else { return Ok(Exit::Interrupted) };
             let (before, after) = split(run);
             let question = Question {
@@ -77,6 +69,24 @@ pub(crate) fn compare(args: &CompareArgs, began: Instant) -> anyhow::Result<Exit
         }
     };
     end(&comparison, args.verdict.fail_on, left)
+}
+
+/// Measures loops on both sides, slice by slice.
+fn loops(
+    args: &CompareArgs,
+    workloads: &[Selected],
+    sides: &[Target; 2],
+    began: Instant,
+) -> anyhow::Result<Option<Done>> {
+    let (workloads, modes) = (measure::workloads(workloads), measure::modes(&args.measure));
+    let side = |target| {
+        let targets = guests::under_all_cpus(&args.measure, std::slice::from_ref(target));
+        measure::curves(&workloads, &targets, &modes)
+    };
+    // The second side in the same order as the first.
+    let curves = [side(&sides[0])?, side(&sides[1])?].concat();
+    let sides = Sides::Two { switch: switch(args) };
+    measure::measure(&args.measure, curves, sides, args.locks.wanted(), began)
 }
 
 /// An option that says how to measure or that a measurement is to be kept.
@@ -144,9 +154,7 @@ enum Words<'a> {
 fn words(args: &CompareArgs) -> anyhow::Result<Words<'_>> {
     let words: Vec<&OsStr> = args.words.iter().map(AsRef::as_ref).collect();
     let workloads = |words: &[&OsStr]| -> Result<Vec<Selected>, Usage> {
-        let workload = |word: &&OsStr| {
-            workloads::find(&word.to_string_lossy()).map_err(|error| Usage(error.to_string()))
-        };
+        let workload = |word: &&OsStr| fixed::find(&word.to_string_lossy()).map_err(Usage);
         words.iter().map(workload).collect()
     };
     let target = |word: &OsStr| Target::parse(word).map_err(|error| Usage(error.to_string()));
@@ -224,7 +232,7 @@ pub(crate) fn split(mut run: Run) -> (Run, Run) {
 fn only(mut run: Run, workloads: &[Selected]) -> Run {
     if !workloads.is_empty() {
         run.curves.retain(|curve| {
-            workloads.iter().any(|workload| workload.to_string() == curve.workload)
+            workloads.iter().any(|workload| fixed::is_curve_of(&curve.workload, workload))
         });
     }
     run

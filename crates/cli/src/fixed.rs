@@ -1,7 +1,8 @@
-//! `vfscale run tiobench` and `run aim7`: options that only workloads of fixed work have, and the run of one.
+//! `vfscale run tiobench` and `run aim7`: options that only workloads of fixed work have, and the run of one; and two targets
+//! compared with one.
 
 use crate::Exit;
-use crate::args::{RunArgs, Usage};
+use crate::args::{CompareArgs, MeasureArgs, RunArgs, Usage};
 use crate::counts::Counts;
 use crate::measure;
 use crate::output::{self, Output};
@@ -11,7 +12,7 @@ use anyhow::Context;
 use clap::Args;
 use harness::machine::affinity;
 use harness::machine::topology::Pin;
-use harness::{FixedPlan, FixedRequest, Interrupt, Users, run_fixed};
+use harness::{FixedPlan, FixedRequest, Interrupt, Target, Users, run_fixed};
 use phased::{aim7, tiobench};
 use std::time::{Instant, SystemTime};
 use vfs_api::{Info, Param, Selected};
@@ -23,6 +24,8 @@ const THREADS: usize = 48;
 const TIOBENCH_RUNS: u32 = 8;
 /// Enough to see whether runs agree.
 const AIM7_RUNS: u32 = 3;
+/// Fewer pairs give no interval.
+const PAIRS: u32 = 6;
 const AIM7_USERS: Users = Users::Adaptive(1, 100);
 
 /// Options of workloads of fixed work.
@@ -186,8 +189,25 @@ pub(crate) fn asked(args: &RunArgs) -> Result<Option<Selected>, Usage> {
     args.fixed.put_into(workload).map(Some)
 }
 
-fn request(args: &RunArgs, workload: Selected, began: Instant) -> anyhow::Result<FixedRequest> {
-    let mode = match measure::asked_modes(&args.measure)[..] {
+/// What runs of fixed work have in common, whoever asks for them.
+struct Asked<'a> {
+    measure: &'a MeasureArgs,
+    /// Task counts by another name.
+    threads: Option<&'a Counts>,
+    users: Option<&'a Users>,
+    runs: u32,
+    paired: bool,
+    locks: bool,
+}
+
+fn request(
+    asked: &Asked<'_>,
+    workload: Selected,
+    targets: Vec<Target>,
+    began: Instant,
+) -> anyhow::Result<FixedRequest> {
+    let Asked { measure, threads, users, runs, paired, locks } = *asked;
+    let mode = match measure::asked_modes(measure)[..] {
         [] => workload.info().modes[0],
         [mode] => mode,
         _ => {
@@ -198,35 +218,43 @@ fn request(args: &RunArgs, workload: Selected, began: Instant) -> anyhow::Result
     };
     measure::has_mode(&workload, mode)?;
     let usable = affinity::usable().context("cannot read the CPU affinity")?.len();
-    let cpus = args.targets.iter().map(|target| target.cpus(usable)).min().unwrap_or(usable);
-    let counts = args.fixed.threads.as_ref().or(args.measure.tasks.as_ref());
-    let is_tiobench = workload.info().name == "tiobench";
-    let users = match (counts, &args.fixed.users) {
+    let cpus = targets.iter().map(|target| target.cpus(usable)).min().unwrap_or(usable);
+    let users = match (threads.or(measure.tasks.as_ref()), users) {
         (Some(counts), _) => Users::Counts(counts.resolve(cpus).map_err(Usage)?),
         (None, Some(users)) => users.clone(),
-        (None, None) if is_tiobench => Users::Counts(vec![THREADS]),
+        (None, None) if is_tiobench(&workload) => Users::Counts(vec![THREADS]),
         (None, None) => AIM7_USERS,
     };
-    let runs = if is_tiobench { TIOBENCH_RUNS } else { AIM7_RUNS };
-    let mut targets = args.targets.clone();
-    let mut seen = Vec::new();
-    targets.retain(|target| {
-        let is_new = !seen.contains(target);
-        seen.push(target.clone());
-        is_new
-    });
     Ok(FixedRequest {
         workload,
         targets,
         mode,
         users,
-        runs: args.fixed.runs.or(args.measure.rounds).unwrap_or(runs),
+        runs,
+        paired,
         // Neither of the programs pins.
-        pin: args.measure.pin.unwrap_or(Pin::None),
-        locks: args.locks.wanted().is_some(),
-        seed: args.measure.seed.unwrap_or_else(|| fastrand::u64(..)),
+        pin: measure.pin.unwrap_or(Pin::None),
+        locks,
+        seed: measure.seed.unwrap_or_else(|| fastrand::u64(..)),
         began,
     })
+}
+
+fn is_tiobench(workload: &Selected) -> bool {
+    workload.info().name == "tiobench"
+}
+
+/// Plans and measures. None if it was interrupted before the first run was complete; the user has been told.
+fn measured(request: FixedRequest) -> anyhow::Result<Option<measure::Done>> {
+    let seed = request.seed;
+    let interrupt = Interrupt::listen().context("cannot listen to signals")?;
+    let plan = FixedPlan::new(request)?;
+    output::tell(&plan.to_string());
+    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let mut bar = Bar::new(Vec::new());
+    let measured = run_fixed(&plan, &interrupt, &mut |progress| bar.show(progress));
+    bar.clear();
+    measure::done(measured?, started, seed, plan.host().clone())
 }
 
 /// Plans, measures, shows.
@@ -236,19 +264,23 @@ fn request(args: &RunArgs, workload: Selected, began: Instant) -> anyhow::Result
 pub(crate) fn run(args: &RunArgs, workload: Selected, began: Instant) -> anyhow::Result<Exit> {
     let destination = Output::new(args.output.as_deref())?;
     let mut keep = Runs::to_keep(&args.store, args.save.as_ref(), &[""])?;
-    let request = request(args, workload, began)?;
-    let seed = request.seed;
-    let interrupt = Interrupt::listen().context("cannot listen to signals")?;
-    let plan = FixedPlan::new(request)?;
-    output::tell(&plan.to_string());
-    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let mut bar = Bar::new(Vec::new());
-    let measured = run_fixed(&plan, &interrupt, &mut |progress| bar.show(progress));
-    bar.clear();
-    let host = plan.host().clone();
-    let Some(measure::Done { run, left }) = measure::done(measured?, started, seed, host)? else {
-        return Ok(Exit::Interrupted);
+    let runs = if is_tiobench(&workload) { TIOBENCH_RUNS } else { AIM7_RUNS };
+    let asked = Asked {
+        measure: &args.measure,
+        threads: args.fixed.threads.as_ref(),
+        users: args.fixed.users.as_ref(),
+        runs: args.fixed.runs.or(args.measure.rounds).unwrap_or(runs),
+        paired: false,
+        locks: args.locks.wanted().is_some(),
     };
+    let mut targets: Vec<Target> = Vec::new();
+    for target in &args.targets {
+        if !targets.contains(target) {
+            targets.push(target.clone());
+        }
+    }
+    let measured = measured(request(&asked, workload, targets, began)?)?;
+    let Some(measure::Done { run, left }) = measured else { return Ok(Exit::Interrupted) };
     destination.write(|style| {
         (args.format.render)(&run, &report::Style { verbose: args.verbose, ..style })
     })?;
@@ -258,6 +290,75 @@ pub(crate) fn run(args: &RunArgs, workload: Selected, began: Instant) -> anyhow:
         None if run.plan.partial => Ok(Exit::Interrupted),
         None => Ok(Exit::Done),
     }
+}
+
+/// The workload of fixed work that two targets are to be compared with; none if it is loops.
+///
+/// # Errors
+/// One beside others, or with options that it cannot be compared with.
+pub(crate) fn compared(
+    workloads: &[Selected],
+    args: &CompareArgs,
+) -> Result<Option<Selected>, Usage> {
+    let Some(workload) = workloads.iter().find(|workload| is_fixed(workload.info())) else {
+        return Ok(None);
+    };
+    let name = workload.info().name;
+    if workloads.len() > 1 {
+        return Err(Usage(format!("{name} is compared alone: it takes what time it takes")));
+    }
+    if args.before_cmd.is_some() {
+        return Err(Usage(format!(
+            "--before-cmd and --after-cmd switch the state for each slice, and {name} has none: run it in each state with \
+             --save NAME, and compare the two names"
+        )));
+    }
+    if args.measure.slice.is_some() {
+        let what = format!("--slice does not apply to {name}: its work is fixed, not its time");
+        return Err(Usage(what));
+    }
+    phased::check(workload).map_err(|problem| Usage(format!("{name}: {problem}")))?;
+    Ok(Some(workload.clone()))
+}
+
+/// Runs a workload of fixed work on one side and the other by turns: a run of each, in random order, is a round.
+///
+/// # Errors
+/// What [`FixedPlan::new`] and [`run_fixed`] say.
+pub(crate) fn compare(
+    args: &CompareArgs,
+    workload: Selected,
+    sides: &[Target; 2],
+    began: Instant,
+) -> anyhow::Result<Option<measure::Done>> {
+    let runs = if is_tiobench(&workload) { TIOBENCH_RUNS } else { PAIRS };
+    let asked = Asked {
+        measure: &args.measure,
+        threads: None,
+        users: None,
+        runs: args.measure.rounds.unwrap_or(runs),
+        paired: true,
+        locks: args.locks.wanted().is_some(),
+    };
+    measured(request(&asked, workload, sides.to_vec(), began)?)
+}
+
+/// The workload of fixed work that a curve is of, or a phase of; none if it is a loop.
+pub(crate) fn of_curve(workload: &str) -> Option<&'static str> {
+    let name = workload.split(':').next().unwrap_or_default();
+    let is_of = |info: &&Info| {
+        let rest = name.strip_prefix(info.name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+    };
+    phased::ALL.iter().find(is_of).map(|info| info.name)
+}
+
+/// Whether a curve is the workload's: its own, or a phase's with the same parameters.
+pub(crate) fn is_curve_of(curve: &str, workload: &Selected) -> bool {
+    let params = |text: &str| text.split_once(':').map(|(_, params)| params.to_owned());
+    let shown = workload.to_string();
+    curve == shown
+        || (of_curve(curve) == Some(workload.info().name) && params(curve) == params(&shown))
 }
 
 /// That a suite's workloads of fixed work are left out, and how they are run.
@@ -295,6 +396,24 @@ mod tests {
             let error = users(text).unwrap_err();
             assert!(error.contains(says), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn curves_of_phases_are_their_workload_s() {
+        let tiobench = find("tiobench:size=1M").unwrap();
+        for (curve, is_its) in [
+            ("tiobench_seq_write:size=1M", true),
+            ("tiobench_rand_read:size=2M", false),
+            ("tiobench_rand_read", false),
+            ("tiobenchmark:size=1M", false),
+            ("aim7:size=1M", false),
+        ] {
+            assert_eq!(is_curve_of(curve, &tiobench), is_its, "{curve}");
+        }
+        assert!(is_curve_of("aim7", &find("aim7").unwrap()));
+        assert!(!is_curve_of("aim7:mix=disk", &find("aim7").unwrap()));
+        assert!(is_curve_of("open_close", &find("wis:open1").unwrap()));
+        assert_eq!((of_curve("aim7:mix=disk"), of_curve("open_close")), (Some("aim7"), None));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::Exit;
 use crate::args::{ImportArgs, Usage};
 use crate::output;
-use crate::runs::{Opened, Runs};
+use crate::runs::{self, Opened};
 use results::{Import, Kind, Run};
 use std::path::Path;
 use store::RunName;
@@ -13,8 +13,7 @@ pub(crate) fn formats() -> Vec<&'static str> {
     imports::FORMATS.iter().map(|format| format.name).collect()
 }
 
-/// Reads every file before the first run is stored, so that one which cannot be read leaves the store as it was. What the store
-/// itself refuses (a full disk) ends it there, and the runs that it has named by then are in.
+/// Reads every file before anything is stored, and stores all runs at once: whatever fails leaves the store as it was.
 pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let mut read = Vec::new();
     for file in &args.files {
@@ -29,9 +28,7 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
         keep.push((name, run));
     }
     if !args.dry_run {
-        for (name, run) in keep {
-            Runs::to_keep(&args.store, Some(&name), &[""])?.save(run)?;
-        }
+        runs::save_all(&args.store, &keep)?;
     }
     Ok(Exit::Done)
 }

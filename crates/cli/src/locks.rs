@@ -8,8 +8,8 @@ use harness::{LockSource, Locks};
 /// Whether and how waits for locks are looked at.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LocksArgs {
-    /// Show who waited for which lock, in traced slices apart from the measured ones (dir:), or counted exactly (lab:, sim:);
-    /// "stacks" for whole stacks
+    /// Show who waited for which lock, in traced slices apart from the measured ones (dir:, guest:), or counted exactly (lab:,
+    /// sim:); "stacks" for whole stacks
     #[arg(long, value_name = "HOW", value_enum)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "paths")]
     locks: Option<How>,

@@ -105,7 +105,7 @@ fn request(
 ) -> anyhow::Result<Request> {
     let usable = match args.clock {
         ClockArg::Time => affinity::usable().context("cannot read the CPU affinity")?.len(),
-        // They are counted on one CPU.
+        // They are counted on one CPU where the guest does not say otherwise.
         ClockArg::Instructions => 1,
     };
     // Of the smallest machine, where several are asked for.

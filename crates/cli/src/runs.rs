@@ -45,7 +45,8 @@ impl Runs {
         Ok(Runs { place, names })
     }
 
-    /// Keeps `run` under the next of the names, if runs are kept.
+    /// Keeps `run`, which was measured just now, under the next of the names, if runs are kept. A directory that was named from
+    /// where this process is gets its whole path: whoever measures it again may be elsewhere.
     ///
     /// # Errors
     /// The store says no. What was measured has been shown by then.
@@ -53,11 +54,45 @@ impl Runs {
         let name = self.names.pop_front().flatten();
         let Some(place) = &self.place else { return Ok(()) };
         let label = Store::open(place)
-            .and_then(|mut store| store.save(name.as_ref(), run))
+            .and_then(|mut store| store.save(name.as_ref(), &with_whole_paths(run)))
             .context("the result could not be stored")?;
         output::tell(&format!("stored as {label} in {}", place.display()));
         Ok(())
     }
+}
+
+/// The path in a target that is a directory named from where somebody is; none if it has the whole path, or is no directory.
+pub(crate) fn relative(target: &str) -> Option<&Path> {
+    target.strip_prefix("dir:").map(Path::new).filter(|path| path.is_relative())
+}
+
+fn with_whole_paths(run: &Run) -> Run {
+    let whole = |target: &mut String| {
+        // Where the current directory has been removed there is no whole path.
+        if let Some(path) = relative(target).and_then(|path| std::path::absolute(path).ok()) {
+            *target = format!("dir:{}", path.display());
+        }
+    };
+    let mut run = run.clone();
+    run.curves.iter_mut().for_each(|curve| whole(&mut curve.target));
+    run.host.fs.iter_mut().for_each(|mount| whole(&mut mount.target));
+    run
+}
+
+/// Stores runs that were not measured now, all of them or none.
+///
+/// # Errors
+/// The store says no.
+pub(crate) fn save_all(store: &StoreArgs, runs: &[(RunName, &Run)]) -> anyhow::Result<()> {
+    let place = path(store)?;
+    let runs: Vec<(&RunName, &Run)> = runs.iter().map(|(name, run)| (name, *run)).collect();
+    let labels = Store::open(&place)
+        .and_then(|mut store| store.save_all(&runs))
+        .context("nothing of it was stored")?;
+    for label in labels {
+        output::tell(&format!("stored as {label} in {}", place.display()));
+    }
+    Ok(())
 }
 
 /// The store's path.

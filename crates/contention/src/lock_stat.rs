@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 
 const PATH: &str = "/proc/lock_stat";
 const SWITCH: &str = "/proc/sys/kernel/lock_stat";
@@ -26,6 +27,7 @@ type Classes = BTreeMap<String, Class>;
 /// The difference between starts and stops.
 #[derive(Debug)]
 pub(crate) struct LockStat {
+    path: PathBuf,
     before: Option<Classes>,
     sum: Classes,
     traced: Traced,
@@ -34,20 +36,30 @@ pub(crate) struct LockStat {
 impl LockStat {
     /// Looks whether there is something to read.
     pub(crate) fn new() -> Result<LockStat, Refusal> {
-        fs::read_to_string(PATH).map_err(|error| match error.kind() {
+        LockStat::at(PATH.into(), Path::new(SWITCH))
+    }
+
+    fn at(path: PathBuf, switch: &Path) -> Result<LockStat, Refusal> {
+        fs::read_to_string(&path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Refusal::new(
                 "this kernel has no /proc/lock_stat",
                 "build the kernel with CONFIG_LOCK_STAT (it slows all locks down)",
             ),
-            _ => Refusal::new(format!("{PATH}: {error}"), "run as root"),
+            _ => Refusal::new(format!("{}: {error}", path.display()), "run as root"),
         })?;
-        if fs::read_to_string(SWITCH).is_ok_and(|text| text.trim() == "0") {
+        if fs::read_to_string(switch).is_ok_and(|text| text.trim() == "0") {
             return Err(Refusal::new(
                 "lock statistics are switched off",
                 "switch them on: sudo sysctl kernel.lock_stat=1",
             ));
         }
-        Ok(LockStat { before: None, sum: Classes::new(), traced: Traced::default() })
+        Ok(LockStat { path, before: None, sum: Classes::new(), traced: Traced::default() })
+    }
+
+    fn classes(&self) -> Result<Classes, Error> {
+        fs::read_to_string(&self.path)
+            .map(|text| parse(&text))
+            .map_err(|error| Error::file(PATH, error))
     }
 }
 
@@ -58,7 +70,7 @@ impl Source for LockStat {
 
     fn start(&mut self) -> Result<(), Error> {
         if self.before.is_none() {
-            self.before = Some(read()?);
+            self.before = Some(self.classes()?);
             self.traced.start();
         }
         Ok(())
@@ -67,7 +79,8 @@ impl Source for LockStat {
     fn stop(&mut self) -> Result<(), Error> {
         if let Some(before) = self.before.take() {
             self.traced.stop();
-            add_difference(&mut self.sum, &before, read()?);
+            let after = self.classes()?;
+            add_difference(&mut self.sum, &before, after);
         }
         Ok(())
     }
@@ -83,10 +96,6 @@ impl Source for LockStat {
             .push("counted over the whole system, not over the tasks of this run".to_owned());
         Ok(report)
     }
-}
-
-fn read() -> Result<Classes, Error> {
-    fs::read_to_string(PATH).map(|text| parse(&text)).map_err(|error| Error::file(PATH, error))
 }
 
 fn wait((name, class): (String, Class)) -> KernelWait {
@@ -198,6 +207,55 @@ mod tests {
         let before = parse(&text((100, "900.00"), (4, "12.50")));
         add_difference(&mut sum, &before, parse(&text((2, "3.00"), (4, "12.50"))));
         assert_eq!(sum["&sbi->s_orphan_lock"], Class { contentions: 2, wait_ns: 3000 });
+    }
+
+    #[test]
+    fn starts_and_stops_of_the_whole_source_add_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, switch) = (dir.path().join("lock_stat"), dir.path().join("switch"));
+        let set = |mutex, dir| fs::write(&path, text(mutex, dir)).unwrap();
+        set((10, "15.00"), (4, "12.50"));
+        fs::write(&switch, "1\n").unwrap();
+        let mut source = Box::new(LockStat::at(path.clone(), &switch).unwrap());
+        for (mutex, wait) in [(12, "16.00"), (20, "36.50")] {
+            source.start().unwrap();
+            set((mutex, wait), (5, "12.75"));
+            source.stop().unwrap();
+            // Nobody looks at what happens now.
+            set((mutex + 1, wait), (5, "12.75"));
+        }
+        let report = source.read().unwrap();
+        assert_eq!((report.source, report.contentions), (Kind::LockStat, Some(10)));
+        let rows: Vec<_> = report
+            .waits
+            .iter()
+            .map(|wait| (wait.lock.as_str(), wait.count, wait.wait_ns))
+            .collect();
+        assert_eq!(
+            rows,
+            [("&sbi->s_orphan_lock", 9, 21_500), ("&type->i_mutex_dir_key#3", 1, 250)]
+        );
+        assert!(report.notes.iter().any(|note| note.contains("whole system")), "{report:?}");
+    }
+
+    #[test]
+    fn what_is_missing_or_off_is_refused_with_a_remedy() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, switch) = (dir.path().join("lock_stat"), dir.path().join("switch"));
+        let refused = || LockStat::at(path.clone(), &switch).unwrap_err();
+        assert!(refused().remedy.contains("CONFIG_LOCK_STAT"), "{:?}", refused());
+        fs::write(&path, text((0, "0.00"), (0, "0.00"))).unwrap();
+        fs::write(&switch, "0\n").unwrap();
+        assert!(refused().remedy.contains("kernel.lock_stat=1"), "{:?}", refused());
+        fs::write(&switch, "1\n").unwrap();
+        assert!(LockStat::at(path.clone(), &switch).is_ok());
+        // A kernel without the switch has them on.
+        fs::remove_file(&switch).unwrap();
+        assert!(LockStat::at(path.clone(), &switch).is_ok());
+        // What cannot be read is no kernel without it.
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert_eq!(refused().remedy, "run as root");
     }
 
     proptest! {

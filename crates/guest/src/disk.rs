@@ -1,7 +1,8 @@
-//! The content of a guest's RAM disk: made here by the host's mkfs, and carried as the few blocks that are not zero.
+//! The content of a guest's disk: made here by the host's mkfs, and carried as the few blocks that are not zero.
 
 use crate::error::Error;
 use crate::memory_file;
+use crate::programs;
 use crate::spec::Fs;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -16,12 +17,9 @@ const UUID: &str = "76667363-616c-4665-a000-000000000001";
 /// The same time of creation every time.
 const EPOCH: &str = "1700000000";
 
-/// mkfs for `fs` where it is installed. An ordinary user's path leaves out /usr/sbin.
+/// mkfs for `fs` where it is installed.
 pub(crate) fn mkfs(fs: Fs) -> Option<PathBuf> {
-    let name = format!("mkfs.{}", fs.name());
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/sbin", "/sbin", "/usr/local/sbin"].map(PathBuf::from);
-    std::env::split_paths(&path).chain(usual).map(|dir| dir.join(&name)).find(|file| file.is_file())
+    programs::find(&format!("mkfs.{}", fs.name()))
 }
 
 /// The Debian package that has it.

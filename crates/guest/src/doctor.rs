@@ -2,7 +2,8 @@
 
 use crate::accelerator::{Accelerator, kvm_works};
 use crate::spec::Fs;
-use crate::{binary, cache, disk, qemu};
+use crate::{binary, cache, disk, programs, qemu};
+use std::path::Path;
 
 /// Something that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,41 @@ pub struct Finding {
     /// What to do about it.
     pub remedy: Option<String>,
 }
+
+/// A program that some guests need.
+struct Program {
+    name: &'static str,
+    does: &'static str,
+    without: &'static str,
+    remedy: &'static str,
+}
+
+const PROGRAMS: [Program; 4] = [
+    Program {
+        name: "apt-get",
+        does: "with which fetch-kernel downloads",
+        without: "fetch-kernel does not work",
+        remedy: "give the path of a kernel: guest:PATH",
+    },
+    Program {
+        name: "dpkg-deb",
+        does: "which unpacks kernels' packages",
+        without: "packages are unpacked by ar and tar",
+        remedy: "install dpkg, or see that ar (binutils) and tar are there",
+    },
+    Program {
+        name: "xz",
+        does: "which unpacks modules (.ko.xz)",
+        without: "kernels with modules that are packed so (Debian) have tmpfs and ramfs only",
+        remedy: "install xz-utils (Debian's name)",
+    },
+    Program {
+        name: "zstd",
+        does: "which unpacks modules (.ko.zst)",
+        without: "kernels with modules that are packed so (Ubuntu, Arch) have tmpfs and ramfs only",
+        remedy: "install zstd",
+    },
+];
 
 /// Looks. Takes a few seconds where KVM hangs.
 pub fn examine() -> Vec<Finding> {
@@ -48,7 +84,10 @@ pub fn examine() -> Vec<Finding> {
                 "kvm",
                 None,
                 format!("{why}; guests are emulated ({})", Accelerator::Tcg.name()),
-                Some("under emulation compare kernels by --clock instructions; absolute figures mean nothing"),
+                Some(match Path::new("/dev/kvm").exists() {
+                    false => "on real hardware load kvm_intel or kvm_amd; here compare kernels by --clock instructions",
+                    true => "see that you may write /dev/kvm (group kvm); else compare kernels by --clock instructions",
+                }),
             ),
         });
     }
@@ -73,6 +112,12 @@ pub fn examine() -> Vec<Finding> {
             Some("vfscale fetch-kernel 6.12, or give the path of an image: guest:PATH"),
         ),
     });
+    findings.extend(PROGRAMS.map(|Program { name, does, without, remedy }| {
+        match programs::find(name) {
+            Some(path) => finding(name, Some(true), format!("{}, {does}", path.display()), None),
+            None => finding(name, None, format!("not there: {without}"), Some(remedy)),
+        }
+    }));
     for fs in Fs::ALL.into_iter().filter(|fs| fs.on_disk()) {
         findings.push(match disk::mkfs(fs) {
             Some(path) => finding(fs.name(), Some(true), path.display().to_string(), None),
@@ -85,4 +130,20 @@ pub fn examine() -> Vec<Finding> {
         });
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_well_has_a_remedy() {
+        let findings = examine();
+        for finding in &findings {
+            assert!(finding.good == Some(true) || finding.remedy.is_some(), "{finding:?}");
+        }
+        for name in ["qemu", "static vfscale", "kernels", "apt-get", "xz", "ext4", "btrfs"] {
+            assert!(findings.iter().any(|finding| finding.name == name), "{name}");
+        }
+    }
 }

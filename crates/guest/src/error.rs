@@ -11,6 +11,15 @@ pub enum Error {
         /// How to get it out of the way.
         advice: String,
     },
+    /// Found before QEMU was started too, but it is the guest that cannot be as it was asked for: it has too little memory, or its
+    /// kernel lacks what the file system needs.
+    #[error("{what}\n  {advice}")]
+    Lacks {
+        /// What.
+        what: String,
+        /// How it would get it.
+        advice: String,
+    },
     /// The guest did not boot, or died, or does not answer.
     #[error("{what}\n  {advice}{}", quoted(console))]
     Failed {
@@ -26,6 +35,32 @@ pub enum Error {
 impl Error {
     pub(crate) fn refused(what: impl Into<String>, advice: impl Into<String>) -> Error {
         Error::Refused { what: what.into(), advice: advice.into() }
+    }
+
+    pub(crate) fn lacks(what: impl Into<String>, advice: impl Into<String>) -> Error {
+        Error::Lacks { what: what.into(), advice: advice.into() }
+    }
+
+    /// The same with what is known of it as advice.
+    pub(crate) fn because(self, known: &str) -> Error {
+        match self {
+            Error::Failed { what, advice: _, console } => {
+                Error::Failed { what, advice: known.to_owned(), console }
+            }
+            other => other,
+        }
+    }
+
+    /// The same of a second boot, which remembers why there was one.
+    pub(crate) fn after(self, first: &str) -> Error {
+        match self {
+            Error::Failed { what, advice, console } => Error::Failed {
+                what: format!("{what}\n  it was booted twice; the first time: {first}"),
+                advice,
+                console,
+            },
+            other => other,
+        }
     }
 }
 

@@ -8,16 +8,18 @@ use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::memory_file;
 use crate::modules::Module;
-use crate::protocol::{Command, ModuleOrder, Orders, Report, VERSION};
+use crate::protocol::{Command, ModuleOrder, Orders, Report, TraceOrder, VERSION};
 use crate::qemu::{self, Lost, PROGRAM, Qemu, Setup};
-use crate::spec::Spec;
+use crate::spec::{Disk, Spec};
+use crate::watch::Watch;
 use results::Host;
 use std::fs::File;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Until a guest is ready. Under TCG on a busy machine a boot of 4 s takes ten times as long.
-const BOOT_TCG: Duration = Duration::from_secs(90);
+/// Until a guest is ready, whatever keeps it. A boot takes four seconds of CPU time, for which a machine that is busy with other
+/// things may need minutes; one that gets nowhere is found out long before ([`Watch`]).
+const BOOT_TCG: Duration = Duration::from_secs(600);
 /// Under KVM a guest that is not ready by now never will be.
 const BOOT_KVM: Duration = Duration::from_secs(20);
 /// Until it has answered to a command, beyond the length of the slice. Its own patience is 30 s of its own time, so that as
@@ -51,6 +53,8 @@ pub struct Prepared {
     kernel: Kernel,
     cpus: u32,
     initramfs: File,
+    /// What a virtio disk holds when the guest boots.
+    disk: Option<Vec<u8>>,
     qemu: String,
 }
 
@@ -90,7 +94,8 @@ impl Prepared {
         for module in &modules {
             cpio.file(&format!("modules/{}.ko", module.name), &module.bytes);
         }
-        if let Some(disk) = &disk {
+        // A RAM disk is filled by the guest.
+        if let (Some(disk), Disk::Ram) = (&disk, spec.disk) {
             cpio.file("disk", disk);
         }
         let parameters = |name: &str| match name {
@@ -105,7 +110,7 @@ impl Prepared {
             version: VERSION,
             modules: modules.iter().map(order).collect(),
             fs: spec.fs.name().into(),
-            on_disk: disk.is_some(),
+            disk: disk.is_some().then_some(spec.disk),
             ..orders
         };
         cpio.file("orders", &crate::protocol::line(&orders));
@@ -113,7 +118,7 @@ impl Prepared {
         // It is in memory twice while it is unpacked, and the kernel needs some for itself.
         let need = ((initramfs.len() as u64 * 2) >> 20) + 96;
         if u64::from(spec.memory_mib) < need {
-            return Err(Error::refused(
+            return Err(Error::lacks(
                 format!(
                     "memory={}M is too little for guest:{spec}: its first root alone needs about {need} MiB",
                     spec.memory_mib
@@ -124,7 +129,8 @@ impl Prepared {
         let initramfs = memory_file::with("vfscale-initramfs", &initramfs)
             .map_err(os("make the first root"))?;
         let cpus = spec.cpus.unwrap_or(usable);
-        Ok(Prepared { spec: spec.clone(), kernel, cpus, initramfs, qemu })
+        let disk = disk.filter(|_| spec.disk == Disk::Virtio);
+        Ok(Prepared { spec: spec.clone(), kernel, cpus, initramfs, disk, qemu })
     }
 
     /// uname -r, as the image says.
@@ -152,28 +158,40 @@ impl Prepared {
             Clock::Host => Accelerator::find(),
             Clock::Instructions { .. } => Accelerator::Tcg,
         };
-        let mut second = false;
+        let mut first: Option<String> = None;
         loop {
-            let failed = match self.boot_once(accelerator, clock, second, interrupted) {
+            let chatty = first.is_some() || !self.repeats(clock);
+            let failed = match self.boot_once(accelerator, clock, chatty, interrupted) {
                 Ok(guest) => return Ok(guest),
                 // What the guest itself says does not change by asking again.
                 Err(Failed::Final(error)) => return Err(error),
                 Err(Failed::Perhaps(error)) => error,
             };
             let first_line = failed.to_string().lines().next().unwrap_or_default().to_owned();
-            match (accelerator, second) {
+            match (accelerator, &first) {
                 (Accelerator::Kvm, _) => {
                     Accelerator::give_up_kvm();
                     accelerator = Accelerator::Tcg;
                     tell(format!("under KVM {first_line}; it is booted without"));
                 }
-                (Accelerator::Tcg, false) => {
-                    second = true;
-                    tell(format!("{first_line}; it is booted once more"));
+                (Accelerator::Tcg, None) if !self.repeats(clock) => {
+                    return Err(failed.because(
+                        "counting instructions, not every kernel boots with more than one CPU (Linux 6.1 does not): leave out cpus=",
+                    ));
                 }
-                (Accelerator::Tcg, true) => return Err(failed),
+                (Accelerator::Tcg, None) => {
+                    tell(format!("{first_line}; it is booted once more"));
+                    first = Some(first_line);
+                }
+                (Accelerator::Tcg, Some(first)) => return Err(failed.after(first)),
             }
         }
+    }
+
+    /// Whether a failed boot may go better the next time. Kernels that do not boot with several CPUs where instructions are
+    /// counted never do.
+    fn repeats(&self, clock: Clock) -> bool {
+        clock == Clock::Host || self.cpus == 1
     }
 
     fn boot_once(
@@ -184,9 +202,17 @@ impl Prepared {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Option<Guest>, Failed> {
         let cpu = self.spec.cpu.as_deref().unwrap_or(accelerator.cpu());
+        let disk = self.disk_image().map_err(|error| {
+            let what = format!("cannot make the disk of guest:{}: {error}", self.spec);
+            Failed::Final(Error::refused(
+                what,
+                "free space for temporary files, or set TMPDIR to another place",
+            ))
+        })?;
         let setup = Setup {
             kernel: &self.kernel.image,
             initramfs: &self.initramfs,
+            disk: disk.as_ref(),
             accelerator,
             cpu,
             cpus: self.cpus,
@@ -219,7 +245,9 @@ impl Prepared {
             Accelerator::Kvm => BOOT_KVM,
             Accelerator::Tcg => BOOT_TCG,
         };
-        match guest.qemu.receive(patience, interrupted) {
+        // Where instructions are counted, one thread of QEMU's carries out all CPUs, and none waits for another.
+        let threads = if clock == Clock::Host { self.cpus } else { 1 };
+        match guest.qemu.receive_first(patience, Watch::new(threads), interrupted) {
             Ok(Report::Ready { version: VERSION, host, cpus }) => {
                 (guest.host, guest.task_cpus) = (*host, cpus);
                 // The monitor obeys nothing else before this.
@@ -239,6 +267,15 @@ impl Prepared {
         }
     }
 
+    /// A virtio disk as it is at first: a sparse file without a name, so that nothing of it can be left.
+    fn disk_image(&self) -> std::io::Result<Option<File>> {
+        let Some(packed) = &self.disk else { return Ok(None) };
+        let mut image = tempfile::tempfile()?;
+        image.set_len(u64::from(self.spec.disk_mib) << 20)?;
+        disk::write(packed, &mut image)?;
+        Ok(Some(image))
+    }
+
     /// The kernel's command line. The user's part comes last, for there the last word counts.
     fn command_line(&self, clock: Clock, chatty: bool) -> String {
         let mut words =
@@ -246,8 +283,10 @@ impl Prepared {
         // Self-tests of ciphers would run beside the first slices.
         words.push("cryptomgr.notests");
         words.push("rcupdate.rcu_cpu_stall_suppress=1");
+        // A kernel may panic before it has a console.
+        words.push("earlyprintk=serial,ttyS0");
         // A second boot tells where it gets stuck.
-        words.push(if chatty { "loglevel=7 earlyprintk=serial,ttyS0" } else { "loglevel=4" });
+        words.push(if chatty { "loglevel=7" } else { "loglevel=4" });
         if clock != Clock::Host {
             words.extend(["nokaslr", "norandmaps", "randomize_kstack_offset=off"]);
         }
@@ -264,19 +303,18 @@ enum Failed {
     Perhaps(Error),
 }
 
-/// The modules to load, and what is on the RAM disk.
+/// The modules to load, and what is on the disk.
 fn disk_and_modules(spec: &Spec, kernel: &Kernel) -> Result<(Vec<Module>, Option<Vec<u8>>), Error> {
-    let disk = match spec.fs.on_disk() {
-        true => Some(disk::make(spec.fs, spec.disk_mib)?),
-        false => None,
-    };
-    let modules = match (&kernel.modules, &disk) {
-        (_, None) => Vec::new(),
-        (Some(modules), Some(_)) => modules.in_order(&["brd", spec.fs.name()])?,
+    if !spec.fs.on_disk() {
+        return Ok((Vec::new(), None));
+    }
+    let wanted: Vec<&str> = spec.disk.modules().iter().copied().chain([spec.fs.name()]).collect();
+    let modules = match &kernel.modules {
+        Some(modules) => modules.in_order(&wanted)?,
         // Perhaps it has all built in; the guest will tell.
-        (None, Some(_)) => Vec::new(),
+        None => Vec::new(),
     };
-    Ok((modules, disk))
+    Ok((modules, Some(disk::make(spec.fs, spec.disk_mib)?)))
 }
 
 /// What a guest runs on.
@@ -316,6 +354,17 @@ pub enum Slice {
     Disturbed,
 }
 
+/// What came of slices under a tracer in a guest.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Trace {
+    /// What was seen.
+    Seen(Box<results::Traced>),
+    /// Tasks were stopped meanwhile.
+    Disturbed,
+    /// Nothing, and why; what to do on a second line.
+    Lost(String),
+}
+
 impl Guest {
     /// Runs one slice; the guest goes on for it if it stood still.
     ///
@@ -334,6 +383,26 @@ impl Guest {
             Ok(Report::Failed { what }) => Err(self.failed(what, "nothing of this run is counted")),
             Ok(other) => Err(self.lost(Lost::Garbled(format!("{other:?}")), "in a slice")),
             Err(lost) => Err(self.lost(lost, "in a slice")),
+        }
+    }
+
+    /// Has the guest see who waits for which lock of its kernel; it goes on for it if it stood still.
+    ///
+    /// # Errors
+    /// The guest says so, or is lost. That its tracer fails is no error.
+    pub fn trace(&mut self, order: TraceOrder) -> Result<Trace, Error> {
+        self.go_on()?;
+        // Untraced slices as well, and what the symbols take.
+        let length = Duration::from_nanos(order.length_ns).saturating_mul(2 * order.slices);
+        let sent = self.qemu.send(&Command::Trace(order));
+        sent.map_err(|lost| self.lost(lost, "between two slices"))?;
+        match self.qemu.receive(length.saturating_add(ANSWER), &|| false) {
+            Ok(Report::Traced { traced }) => Ok(Trace::Seen(traced)),
+            Ok(Report::TraceLost { why }) => Ok(Trace::Lost(why)),
+            Ok(Report::Disturbed) => Ok(Trace::Disturbed),
+            Ok(Report::Failed { what }) => Err(self.failed(what, "nothing of this run is counted")),
+            Ok(other) => Err(self.lost(Lost::Garbled(format!("{other:?}")), "while it traced")),
+            Err(lost) => Err(self.lost(lost, "while it traced")),
         }
     }
 
@@ -427,6 +496,14 @@ impl Guest {
             Lost::Silent => (
                 format!("it hangs {when}"),
                 "see its console below; on a very busy machine try again",
+            ),
+            Lost::Stuck(stuck) => (
+                format!("it gets nowhere {when}: {stuck}"),
+                "give it more memory=, or another kernel or append=; see its console below",
+            ),
+            Lost::Panicked => (
+                format!("its kernel panicked {when}"),
+                "see its console below; if it speaks of memory or of the RAMDISK, give it more memory=",
             ),
             Lost::Garbled(text) => (
                 format!("it says what was not agreed on {when}: {text}"),

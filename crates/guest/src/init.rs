@@ -4,6 +4,7 @@ use crate::disk;
 use crate::guest::{AGENT_VARIABLE, GOOD};
 use crate::protocol::{self, Command, Orders, Report, VERSION};
 use crate::qemu::EXIT_PORT;
+use crate::spec::Disk;
 use rustix::fs::Mode;
 use rustix::mount::{MountFlags, mount};
 use std::ffi::CString;
@@ -16,8 +17,6 @@ use std::time::{Duration, Instant};
 pub const MOUNT_POINT: &str = "/mnt";
 /// The serial port that is the agent's alone; the first one is the console.
 const PORT: &str = "/dev/ttyS1";
-/// The RAM disk.
-const DISK: &str = "/dev/ram0";
 /// How often it is looked whether the machine is idle, and how long each time: some fifty ticks of the kernel's clock.
 const IDLE_LOOKS: u32 = 100;
 const IDLE_LOOK: Duration = Duration::from_millis(200);
@@ -113,14 +112,15 @@ pub fn obey() -> Result<Orders, String> {
         // Its memory is needed more than it is.
         let _ = std::fs::remove_file(&file);
     }
-    if orders.on_disk {
-        fill_disk()?;
+    if let Some(disk) = orders.disk {
+        wait_for(disk)?;
+        // The other kind was filled before the boot.
+        if disk == Disk::Ram {
+            fill(disk.device())?;
+        }
     }
-    let (source, flags) = match orders.on_disk {
-        true => (DISK, MountFlags::empty()),
-        false => (orders.fs.as_str(), MountFlags::empty()),
-    };
-    mount(source, MOUNT_POINT, &*orders.fs, flags, None).map_err(|error| {
+    let source = orders.disk.map_or(orders.fs.as_str(), |disk| disk.device());
+    mount(source, MOUNT_POINT, &*orders.fs, MountFlags::empty(), None).map_err(|error| {
         let why = match error {
             rustix::io::Errno::NODEV => {
                 " (the kernel has no such file system, and its modules were not found)"
@@ -132,23 +132,34 @@ pub fn obey() -> Result<Orders, String> {
     Ok(orders)
 }
 
-fn fill_disk() -> Result<(), String> {
+fn wait_for(disk: Disk) -> Result<(), String> {
     let since = Instant::now();
-    while !Path::new(DISK).exists() {
+    while !Path::new(disk.device()).exists() {
         if since.elapsed() > DEVICE {
+            let what = match disk {
+                Disk::Ram => "RAM disk (CONFIG_BLK_DEV_RAM)",
+                Disk::Virtio => "virtio disk (CONFIG_VIRTIO_PCI, CONFIG_VIRTIO_BLK)",
+            };
             return Err(format!(
-                "there is no {DISK}: the kernel has no RAM disk (CONFIG_BLK_DEV_RAM), and its modules were not found"
+                "there is no {}: the kernel has no {what}, and its modules were not found",
+                disk.device()
             ));
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+    Ok(())
+}
+
+fn fill(device: &str) -> Result<(), String> {
     let packed = std::fs::read("/disk").map_err(|error| format!("/disk: {error}"))?;
     let _ = std::fs::remove_file("/disk");
-    let mut device =
-        OpenOptions::new().write(true).open(DISK).map_err(|error| format!("{DISK}: {error}"))?;
-    disk::write(&packed, &mut device)
-        .and_then(|()| device.sync_all())
-        .map_err(|error| format!("cannot write the disk's content to {DISK}: {error}"))
+    let mut file = OpenOptions::new()
+        .write(true)
+        .open(device)
+        .map_err(|error| format!("{device}: {error}"))?;
+    disk::write(&packed, &mut file)
+        .and_then(|()| file.sync_all())
+        .map_err(|error| format!("cannot write the disk's content to {device}: {error}"))
 }
 
 /// Makes a directory for a curve and answers its path.

@@ -19,12 +19,17 @@ pub(crate) struct Kernel {
     pub(crate) modules: Option<Modules>,
 }
 
+/// Where a build tree has its image.
+const BUILT: &str = "arch/x86/boot/bzImage";
+/// Each of these tells a build tree; which there are depends on what was made.
+const TREE: [&str; 3] = ["modules.builtin", "modules.order", "include/config/kernel.release"];
+
 /// What of an image has to be read to know it.
 const HEAD: u64 = 64 * 1024;
 
 impl Kernel {
-    /// The kernel that `name` means: an image (bzImage, vmlinuz), a Debian package, a directory that one was unpacked in, or a
-    /// short name of one in the cache.
+    /// The kernel that `name` means: an image (bzImage, vmlinuz), a Debian package, a directory that one was unpacked in, a build
+    /// tree, or a short name of one in the cache.
     ///
     /// # Errors
     /// There is none, or it is no kernel.
@@ -87,11 +92,12 @@ fn in_root(root: &Path) -> Result<Kernel, Error> {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz"))
     });
     // There is one as a rule; of several the name decides, so that it is always the same one.
-    match images.max() {
+    let built = Some(root.join(BUILT)).filter(|built| built.is_file());
+    match images.max().or(built) {
         Some(path) => image(path),
         None => Err(Error::refused(
-            format!("{} holds no boot/vmlinuz-...", root.display()),
-            "a package of a kernel is called linux-image-...; the -dbg and meta packages hold none",
+            format!("{} holds no boot/vmlinuz-... and no {BUILT}", root.display()),
+            "build it (make bzImage); a package of a kernel is called linux-image-...; the -dbg and meta packages hold none",
         )),
     }
 }
@@ -119,7 +125,8 @@ fn modules_of(image: &Path, release: &str) -> Option<PathBuf> {
         ["lib/modules", "usr/lib/modules"].map(|lib| root.join(lib).join(release))
     });
     let beside = above(1).filter(|dir| dir.file_name().is_some_and(|name| name == release));
-    let tree = above(4).filter(|tree| tree.join("modules.builtin").is_file());
+    let tree = above(4)
+        .filter(|tree| image.ends_with(BUILT) && TREE.iter().any(|file| tree.join(file).is_file()));
     let mut all = installed.chain(beside.map(Path::to_owned)).chain(tree.map(Path::to_owned));
     all.find(|dir| dir.is_dir())
 }
@@ -162,7 +169,17 @@ mod tests {
         make("tree/arch/x86/boot");
         let built = dir.path().join("tree/arch/x86/boot/bzImage");
         assert_eq!(modules_of(&built, "6.1.0"), None);
-        std::fs::write(dir.path().join("tree/modules.builtin"), "").unwrap();
-        assert_eq!(modules_of(&built, "6.1.0"), Some(dir.path().join("tree")));
+        for file in TREE {
+            let file = dir.path().join("tree").join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, "").unwrap();
+            assert_eq!(modules_of(&built, "6.1.0"), Some(dir.path().join("tree")));
+            std::fs::remove_file(&file).unwrap();
+        }
+        let error = Kernel::find(&dir.path().join("tree")).unwrap_err().to_string();
+        assert!(error.contains("no arch/x86/boot/bzImage"), "{error}");
+        std::fs::write(&built, "not one").unwrap();
+        let error = Kernel::find(&dir.path().join("tree")).unwrap_err().to_string();
+        assert!(error.contains("bzImage is not a kernel"), "{error}");
     }
 }

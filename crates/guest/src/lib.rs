@@ -18,13 +18,15 @@ mod kernel;
 mod memory_file;
 mod modinfo;
 mod modules;
+mod programs;
 pub mod protocol;
 mod qemu;
 mod spec;
+mod watch;
 
 pub use accelerator::{Accelerator, TCG_CPU, kvm_works};
 pub use doctor::{Finding, examine};
 pub use error::Error;
 pub use fetch::fetch;
-pub use guest::{About, Clock, Guest, Prepared, Slice};
-pub use spec::{Fs, NoSpec, Spec};
+pub use guest::{About, Clock, Guest, Prepared, Slice, Trace};
+pub use spec::{Disk, Fs, NoSpec, Spec};

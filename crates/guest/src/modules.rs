@@ -60,12 +60,12 @@ impl Modules {
             return Ok(());
         }
         let Some(file) = self.files.get(name) else {
-            return Err(Error::refused(
+            return Err(Error::lacks(
                 format!(
                     "the kernel has no {name}, neither built in nor as a module in {}",
                     self.dir.display()
                 ),
-                "choose another fs=, or a kernel that has it; in a build tree: make modules",
+                "choose another fs= or disk=, or a kernel that has it; in a build tree: make modules",
             ));
         };
         let bytes = unpacked(file)?;

@@ -1,10 +1,11 @@
 //! What host and guest say to each other: orders that lie in the initramfs, then lines of JSON over a serial port of their own.
 
-use results::{Host, Sample};
+use crate::spec::Disk;
+use results::{Host, Sample, Traced};
 use serde::{Deserialize, Serialize};
 
 /// Both ends are this program, but the one in the guest may be an older build of it. Raised with every change here.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 3;
 
 /// What the guest is to prepare; a file in its initramfs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,8 +16,8 @@ pub struct Orders {
     pub modules: Vec<ModuleOrder>,
     /// The file system to measure on, as mount(2) calls it.
     pub fs: String,
-    /// Whether it is on the RAM disk.
-    pub on_disk: bool,
+    /// The disk that it is on, if it needs one.
+    pub disk: Option<Disk>,
     /// Curves; a slice names one by its place here.
     pub curves: Vec<CurveOrder>,
     /// Task counts that will be asked for.
@@ -54,8 +55,25 @@ pub struct CountOrder {
     pub slice_ns: u64,
 }
 
+/// Slices under a tracer of locks, with untraced ones around them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceOrder {
+    /// Place of the curve in the orders.
+    pub curve: usize,
+    /// Tasks that take part.
+    pub tasks: usize,
+    /// How long each slice is.
+    pub length_ns: u64,
+    /// Traced slices, and as many untraced ones.
+    pub slices: u32,
+    /// Whole stacks as well.
+    pub stacks: bool,
+    /// By this source or, if it refuses, the last one; the best that works if none.
+    pub source: Option<String>,
+}
+
 /// From the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "do")]
 pub enum Command {
     /// Run one slice.
@@ -67,6 +85,8 @@ pub enum Command {
         /// How long.
         length_ns: u64,
     },
+    /// See who waits for which lock.
+    Trace(TraceOrder),
     /// Say goodbye.
     End,
 }
@@ -96,8 +116,18 @@ pub enum Report {
         /// One for each task.
         samples: Vec<Sample>,
     },
-    /// A slice was not measured, but the next one may be.
+    /// A slice was not measured, or a point not traced, but the next one may be.
     Disturbed,
+    /// Who waited for which lock, with the names of the guest's own kernel.
+    Traced {
+        /// As the record keeps it.
+        traced: Box<Traced>,
+    },
+    /// The tracer failed; all else goes on.
+    TraceLost {
+        /// Why; what to do on a second line.
+        why: String,
+    },
     /// There will be no result.
     Failed {
         /// In words.
@@ -137,6 +167,19 @@ mod tests {
         let mut noisy = b"\0\xff".to_vec();
         noisy.extend(line(&command));
         assert_eq!(message::<Command>(noisy.trim_ascii_end()), Ok(command));
+        let order = TraceOrder {
+            curve: 0,
+            tasks: 2,
+            length_ns: 1,
+            slices: 6,
+            stacks: true,
+            source: Some("bpf".into()),
+        };
+        for command in [Command::Trace(order), Command::End] {
+            assert_eq!(message(line(&command).trim_ascii_end()), Ok(command));
+        }
+        let wait = results::KernelWait { lock: "files_lock".into(), ..Default::default() };
+        let traced = Traced { rate_ratio: Some(0.1), waits: vec![wait], ..Traced::default() };
         let sample = Sample {
             round: 0,
             task: 1,
@@ -154,6 +197,8 @@ mod tests {
             Report::Calibrated { ns: 2.000_000_1 },
             Report::Samples { curve: 0, samples: vec![sample] },
             Report::Disturbed,
+            Report::Traced { traced: Box::new(traced) },
+            Report::TraceLost { why: "no\nrun again".into() },
             Report::Failed { what: "mount: \"x\"\nline".into() },
             Report::End,
         ] {

@@ -6,6 +6,7 @@
 use crate::accelerator::{Accelerator, kill};
 use crate::memory_file;
 use crate::protocol;
+use crate::watch::{Stuck, Watch, cpu_time};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -27,6 +28,10 @@ pub(crate) const EXIT_PORT: u16 = 0xf4;
 const QUOTED: usize = 14;
 /// How often a waiting host looks whether QEMU still lives.
 const LOOK: Duration = Duration::from_millis(50);
+/// As a rule a panic ends QEMU (panic=-1), but not one that comes before the kernel has read its command line.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// What a kernel says when it is dead: once it runs, and while it is unpacked.
+const DEATHS: [&[u8]; 2] = [b"Kernel panic - not syncing", b"-- System halted"];
 /// Patience with QEMU's monitor.
 const MONITOR: Duration = Duration::from_secs(30);
 
@@ -34,6 +39,8 @@ const MONITOR: Duration = Duration::from_secs(30);
 pub(crate) struct Setup<'a> {
     pub(crate) kernel: &'a Path,
     pub(crate) initramfs: &'a File,
+    /// The content of a virtio disk.
+    pub(crate) disk: Option<&'a File>,
     pub(crate) accelerator: Accelerator,
     pub(crate) cpu: &'a str,
     pub(crate) cpus: u32,
@@ -50,7 +57,7 @@ pub(crate) struct Qemu {
     monitor: UnixStream,
     received: Vec<u8>,
     said: Vec<u8>,
-    console: File,
+    console: Console,
     errors: File,
     status: Option<ExitStatus>,
 }
@@ -62,6 +69,10 @@ pub(crate) enum Lost {
     Ended(ExitStatus),
     /// Time is up.
     Silent,
+    /// It gets nowhere.
+    Stuck(Stuck),
+    /// Its console says that its kernel is dead, and QEMU does not end of it.
+    Panicked,
     /// The user wants no more.
     Interrupted,
     /// It is not what was agreed on.
@@ -135,14 +146,29 @@ impl Qemu {
         command.args(["-mon", "chardev=monitor,mode=control"]);
         command.args(["-device", &format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4")]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors.try_clone()?);
-        let given =
-            [setup.initramfs.as_fd(), console.as_fd(), agent_there.as_fd(), monitor_there.as_fd()];
+        let mut given = vec![
+            setup.initramfs.as_fd(),
+            console.as_fd(),
+            agent_there.as_fd(),
+            monitor_there.as_fd(),
+        ];
+        if let Some(disk) = setup.disk {
+            // Nobody else has it, and nothing of it has to outlive the guest. A full disk of the host's is an error in the guest;
+            // QEMU would rather stop it and wait.
+            command.arg("-blockdev").arg(format!(
+                "driver=file,node-name=disk,filename={},locking=off,cache.no-flush=on,discard=unmap",
+                memory_file::path(disk)
+            ));
+            command.args(["-device", "virtio-blk-pci,drive=disk,werror=report,rerror=report"]);
+            given.push(disk.as_fd());
+        }
         memory_file::inherit(&mut command, &given);
         dies_with_parent(&mut command);
         let child = command.spawn()?;
         agent.set_read_timeout(Some(LOOK))?;
         monitor.set_read_timeout(Some(LOOK))?;
         let (received, said) = (Vec::new(), Vec::new());
+        let console = Console::new(console);
         Ok(Qemu { child, agent, monitor, received, said, console, errors, status: None })
     }
 
@@ -152,14 +178,45 @@ impl Qemu {
         patience: Duration,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<M, Lost> {
-        let line = next_line(
-            &mut self.agent,
-            &mut self.received,
-            (&mut self.child, &mut self.status),
-            patience,
-            interrupted,
-        )?;
-        protocol::message(&line).map_err(Lost::Garbled)
+        self.receive_unless(patience, &mut |_| match interrupted() {
+            true => Err(Lost::Interrupted),
+            false => Ok(()),
+        })
+    }
+
+    /// The first message of a guest that boots.
+    pub(crate) fn receive_first<M: for<'de> Deserialize<'de>>(
+        &mut self,
+        patience: Duration,
+        mut watch: Watch,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<M, Lost> {
+        self.receive_unless(patience, &mut |pid| {
+            if interrupted() {
+                return Err(Lost::Interrupted);
+            }
+            let stuck = cpu_time(pid).and_then(|used| watch.look(Instant::now(), used));
+            stuck.map_or(Ok(()), |stuck| Err(Lost::Stuck(stuck)))
+        })
+    }
+
+    fn receive_unless<M: for<'de> Deserialize<'de>>(
+        &mut self,
+        patience: Duration,
+        look: &mut dyn FnMut(u32) -> Result<(), Lost>,
+    ) -> Result<M, Lost> {
+        let (child, console) = ((&mut self.child, &mut self.status), &mut self.console);
+        let mut look = |pid| match console.tells_of_death() {
+            true => Err(Lost::Panicked),
+            false => look(pid),
+        };
+        let line = next_line(&mut self.agent, &mut self.received, child, patience, &mut look);
+        if matches!(line, Err(Lost::Panicked))
+            && let Some(status) = self.end_within(LAST_WORDS)
+        {
+            return Err(Lost::Ended(status));
+        }
+        protocol::message(&line?).map_err(Lost::Garbled)
     }
 
     /// Tells the guest something.
@@ -179,7 +236,8 @@ impl Qemu {
         self.monitor.write_all(order.as_bytes()).map_err(Lost::Os)?;
         loop {
             let child = (&mut self.child, &mut self.status);
-            let line = next_line(&mut self.monitor, &mut self.said, child, MONITOR, &|| false)?;
+            let line =
+                next_line(&mut self.monitor, &mut self.said, child, MONITOR, &mut |_| Ok(()))?;
             let answer: Answer = protocol::message(&line).map_err(Lost::Garbled)?;
             match answer {
                 Answer { done: Some(_), .. } => return Ok(()),
@@ -205,7 +263,7 @@ impl Qemu {
 
     /// The last lines of the guest's console, then of what QEMU said.
     pub(crate) fn last_lines(&self) -> Vec<String> {
-        let mut lines = tail(&self.console, QUOTED);
+        let mut lines = tail(&self.console.file, QUOTED);
         lines.extend(tail(&self.errors, 4));
         lines
     }
@@ -217,13 +275,40 @@ impl Drop for Qemu {
     }
 }
 
-/// The next line of a stream. `child`: without it there are no more lines.
+/// What the guest's kernel says, and how much of it was looked at.
+struct Console {
+    file: File,
+    looked_at: u64,
+}
+
+impl Console {
+    fn new(file: File) -> Console {
+        Console { file, looked_at: 0 }
+    }
+
+    /// Whether what was said since the last time has one of [`DEATHS`] in it.
+    fn tells_of_death(&mut self) -> bool {
+        let length = self.file.metadata().map_or(0, |meta| meta.len());
+        if length <= self.looked_at {
+            return false;
+        }
+        // The end of what was looked at may be the beginning of it.
+        let longest = DEATHS.map(<[u8]>::len).into_iter().max().unwrap_or(0) as u64;
+        let from = self.looked_at.saturating_sub(longest);
+        let mut bytes = vec![0; (length - from) as usize];
+        let read = self.file.read_at(&mut bytes, from).unwrap_or(0);
+        self.looked_at = length;
+        DEATHS.iter().any(|death| bytes[..read].windows(death.len()).any(|part| part == *death))
+    }
+}
+
+/// The next line of a stream. `child`: without it there are no more lines. `look` gets its pid now and then, and may end it.
 fn next_line(
     stream: &mut UnixStream,
     buffer: &mut Vec<u8>,
     (child, status): (&mut Child, &mut Option<ExitStatus>),
     patience: Duration,
-    interrupted: &dyn Fn() -> bool,
+    look: &mut dyn FnMut(u32) -> Result<(), Lost>,
 ) -> Result<Vec<u8>, Lost> {
     let since = Instant::now();
     let mut chunk = [0; 4096];
@@ -248,9 +333,7 @@ fn next_line(
             }
             Err(error) => return Err(Lost::Os(error)),
         }
-        if interrupted() {
-            return Err(Lost::Interrupted);
-        }
+        look(child.id())?;
         if since.elapsed() > patience {
             return Err(Lost::Silent);
         }
@@ -281,6 +364,23 @@ fn tail(file: &File, count: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_death_is_seen_however_it_arrives() {
+        let mut console = Console::new(memory_file::empty("test").unwrap());
+        assert!(!console.tells_of_death());
+        for (text, dead) in [
+            ("[    0.1] Linux version 6.1\n", false),
+            ("[    0.2] Kernel panic - no", false),
+            ("t syncing: Cannot find place for new RAMDISK\n", true),
+            ("[    0.3] and so on\n", false),
+            (" -- System halted", true),
+        ] {
+            console.file.write_all(text.as_bytes()).unwrap();
+            assert_eq!(console.tells_of_death(), dead, "{text}");
+            assert!(!console.tells_of_death(), "nothing new");
+        }
+    }
 
     #[test]
     fn the_last_lines_are_plain() {

@@ -1,5 +1,6 @@
-//! How a guest is written: `KERNEL[,cpus=N][,fs=KIND][,memory=SIZE][,disk=SIZE][,cpu=MODEL][,append=...]`.
+//! How a guest is written: `KERNEL[,cpus=N][,fs=KIND][,memory=SIZE][,disk=DISK][,cpu=MODEL][,append=...]`.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,11 +12,11 @@ pub enum Fs {
     Tmpfs,
     /// In memory, with nothing.
     Ramfs,
-    /// On a RAM disk.
+    /// On a disk.
     Ext4,
-    /// On a RAM disk.
+    /// On a disk.
     Xfs,
-    /// On a RAM disk.
+    /// On a disk.
     Btrfs,
 }
 
@@ -40,6 +41,45 @@ impl Fs {
     }
 }
 
+/// What a file system on a disk is on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Disk {
+    /// A part of the guest's memory (brd): no device, and nothing of the host's.
+    #[default]
+    Ram,
+    /// A file of the host's behind virtio-blk, sparse and without a name.
+    Virtio,
+}
+
+impl Disk {
+    const ALL: [Disk; 2] = [Disk::Ram, Disk::Virtio];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Disk::Ram => "ram",
+            Disk::Virtio => "virtio",
+        }
+    }
+
+    /// Its block device in the guest.
+    pub(crate) fn device(self) -> &'static str {
+        match self {
+            Disk::Ram => "/dev/ram0",
+            Disk::Virtio => "/dev/vda",
+        }
+    }
+
+    /// Modules that make the device.
+    pub(crate) fn modules(self) -> &'static [&'static str] {
+        match self {
+            Disk::Ram => &["brd"],
+            Disk::Virtio => &["virtio_pci", "virtio_blk"],
+        }
+    }
+}
+
 /// What stands after `guest:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
@@ -52,7 +92,9 @@ pub struct Spec {
     pub fs: Fs,
     /// Memory in MiB.
     pub memory_mib: u32,
-    /// Size of the RAM disk in MiB.
+    /// The disk, where the file system needs one.
+    pub disk: Disk,
+    /// Its size in MiB.
     pub disk_mib: u32,
     /// QEMU's CPU model with its features; what suits the accelerator where nothing is said.
     pub cpu: Option<String>,
@@ -96,7 +138,7 @@ impl fmt::Display for Spec {
 /// Not a guest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{text}' is no guest: {why}; write guest:KERNEL[,cpus=N][,fs=ext4][,memory=1G][,disk=512M][,cpu=MODEL][,append=...]"
+    "'{text}' is no guest: {why}; write guest:KERNEL[,cpus=N][,fs=ext4][,memory=1G][,disk=512M|virtio:2G][,cpu=MODEL][,append=...]"
 )]
 pub struct NoSpec {
     text: String,
@@ -119,7 +161,7 @@ fn parse(text: &str) -> Result<Spec, String> {
     if kernel.is_empty() {
         return Err("it names no kernel".into());
     }
-    let (mut cpus, mut fs, mut memory, mut disk, mut cpu) = (None, Fs::Tmpfs, None, DISK, None);
+    let (mut cpus, mut fs, mut memory, mut disk, mut cpu) = (None, Fs::Tmpfs, None, None, None);
     let mut in_cpu = false;
     for word in words {
         // A model's features are written as QEMU has them: cpu=max,-erms,+avx.
@@ -140,11 +182,15 @@ fn parse(text: &str) -> Result<Spec, String> {
                 fs = found.ok_or_else(|| format!("fs= takes {}", all()))?;
             }
             "memory" => memory = Some(mib("memory", value, MEMORY_MIN)?),
-            "disk" => disk = mib("disk", value, DISK_MIN)?,
+            "disk" => disk = Some(disk_of(value)?),
             "cpu" if !value.is_empty() => cpu = Some(value.to_owned()),
             _ => return Err(format!("'{word}' means nothing")),
         }
     }
+    if disk.is_some() && !fs.on_disk() {
+        return Err(format!("disk= is for fs=ext4, xfs or btrfs; {} has none", fs.name()));
+    }
+    let (disk, disk_mib) = disk.unwrap_or((Disk::Ram, DISK));
     let usual = if fs.on_disk() { MEMORY_DISK } else { MEMORY_TMPFS };
     Ok(Spec {
         text: text.to_owned(),
@@ -152,10 +198,22 @@ fn parse(text: &str) -> Result<Spec, String> {
         cpus,
         fs,
         memory_mib: memory.unwrap_or(usual),
-        disk_mib: disk,
+        disk,
+        disk_mib,
         cpu,
         append: append.to_owned(),
     })
+}
+
+/// `512M`, `virtio` or `virtio:2G`: a kind, a size, or both.
+fn disk_of(value: &str) -> Result<(Disk, u32), String> {
+    let (word, rest) =
+        value.split_once(':').map_or((value, None), |(word, rest)| (word, Some(rest)));
+    match (Disk::ALL.into_iter().find(|disk| disk.name() == word), rest) {
+        (Some(disk), None) => Ok((disk, DISK)),
+        (Some(disk), Some(size)) => Ok((disk, mib("disk", size, DISK_MIN)?)),
+        (None, _) => Ok((Disk::Ram, mib("disk", value, DISK_MIN)?)),
+    }
 }
 
 /// `512M` or `2G` in MiB.
@@ -186,6 +244,16 @@ mod tests {
         let plain: Spec = "6.1".parse().unwrap();
         assert_eq!((plain.cpus, plain.fs, plain.cpu.clone()), (None, Fs::Tmpfs, None));
         assert_eq!((plain.memory_mib, plain.append.as_str()), (512, ""));
+        for (text, disk) in [
+            ("6.1,fs=xfs", (Disk::Ram, DISK)),
+            ("6.1,fs=xfs,disk=ram", (Disk::Ram, DISK)),
+            ("6.1,disk=virtio,fs=xfs", (Disk::Virtio, DISK)),
+            ("6.1,fs=xfs,disk=virtio:2G", (Disk::Virtio, 2048)),
+            ("6.1,fs=xfs,disk=ram:300M", (Disk::Ram, 300)),
+        ] {
+            let spec: Spec = text.parse().unwrap();
+            assert_eq!((spec.disk, spec.disk_mib), disk, "{text}");
+        }
         assert_eq!("6.1,fs=xfs".parse::<Spec>().unwrap().memory_mib, 1024);
     }
 
@@ -199,7 +267,10 @@ mod tests {
             ("6.1,memory=64M", "at least 128M"),
             ("6.1,memory=2", "like 512M"),
             ("6.1,memory=4194304G", "like 512M"),
-            ("6.1,disk=1M", "at least 300M"),
+            ("6.1,fs=xfs,disk=1M", "at least 300M"),
+            ("6.1,fs=xfs,disk=virtio:1M", "at least 300M"),
+            ("6.1,fs=xfs,disk=nvme", "at least 300M"),
+            ("6.1,disk=virtio", "tmpfs has none"),
             ("6.1,-erms", "no value"),
             ("6.1,cpu=", "means nothing"),
             ("6.1,kvm=on", "means nothing"),

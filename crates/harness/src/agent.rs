@@ -4,10 +4,11 @@
 use crate::crew::Ended;
 use crate::crews::Crews;
 use crate::interrupt::Interrupt;
+use crate::lock_trace::{Outcome, TracePlan, Within};
 use crate::plan::{CurveRequest, Plan, PlannedPoint, Request, Sides};
 use crate::target::Target;
 use guest::init::{self, Line};
-use guest::protocol::{Command, CountOrder, CurveOrder, Orders, Report, VERSION};
+use guest::protocol::{Command, CountOrder, CurveOrder, Orders, Report, TraceOrder, VERSION};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use vfs_api::TaskMode;
@@ -62,6 +63,7 @@ fn run_on_command(line: &mut Line, crews: &mut Crews, interrupt: &Interrupt) -> 
                     slice(crews, curve, tasks, Duration::from_nanos(length_ns), interrupt)?;
                 line.say(&report);
             }
+            Command::Trace(order) => line.say(&trace(crews, &order, interrupt)?),
         }
     }
 }
@@ -98,6 +100,18 @@ fn slice(
     match crews.run(&point(curve, tasks, length), interrupt) {
         Ok(Ended::Measured(samples, _)) => Ok(Report::Samples { curve, samples }),
         Ok(Ended::Disturbed | Ended::Interrupted) => Ok(Report::Disturbed),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn trace(crews: &mut Crews, order: &TraceOrder, interrupt: &Interrupt) -> Result<Report, String> {
+    let plan = TracePlan::ordered(order)?;
+    let point = point(order.curve, order.tasks, Duration::from_nanos(order.length_ns));
+    let mut within = Within { crews, switch: &mut None, interrupt };
+    match within.watch(&point, &plan) {
+        Ok(Outcome::Seen(traced)) => Ok(Report::Traced { traced }),
+        Ok(Outcome::Nothing) => Ok(Report::Disturbed),
+        Ok(Outcome::Lost(why)) => Ok(Report::TraceLost { why }),
         Err(error) => Err(error.to_string()),
     }
 }

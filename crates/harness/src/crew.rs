@@ -21,8 +21,10 @@ use vfs_api::TaskMode;
 const LOOK: Duration = Duration::from_millis(50);
 /// A stopped task may be continued within this time; then the slice is repeated.
 const STOPPED: Duration = Duration::from_secs(2);
-/// No sign of any task for so long means that they never will give one.
+/// No sign of any task for so long means that they never will give one ...
 const SILENT: Duration = Duration::from_secs(30);
+/// ... and for so much longer for each file that a task may be making meanwhile: a server is slow, and one in user space slower.
+const SILENT_INODE: Duration = Duration::from_millis(5);
 /// Stack of a task's thread. The loop bodies need a few hundred bytes; 4096 threads shall fit anywhere.
 const STACK: usize = 256 * 1024;
 
@@ -79,13 +81,16 @@ pub(crate) struct Crew {
     order: Vec<u32>,
     /// Usable CPUs: with more tasks than that, they take turns.
     usable: usize,
+    /// No sign of any task for so long means that they never will give one.
+    patience: Duration,
     slices: u32,
     /// Set once they are told to end.
     ended: bool,
 }
 
 impl Crew {
-    /// Makes `tasks` tasks and waits until each is ready. Task i is pinned to `cpus[i % cpus.len()]`, or nowhere if empty.
+    /// Makes `tasks` tasks and waits until each is ready. Task i is pinned to `cpus[i % cpus.len()]`, or nowhere if empty. Each
+    /// makes up to so many `inodes`.
     ///
     /// The calling process must have a single thread (it forks).
     ///
@@ -97,6 +102,7 @@ impl Crew {
         order: &[u32],
         usable: usize,
         curves: Vec<(String, Box<dyn Bench>)>,
+        inodes: u64,
         interrupt: &Interrupt,
     ) -> Result<Option<Crew>, Error> {
         let (curves, benches): (Vec<String>, Vec<Box<dyn Bench>>) = curves.into_iter().unzip();
@@ -115,6 +121,7 @@ impl Crew {
             cpus,
             order: order.to_vec(),
             usable,
+            patience: SILENT + SILENT_INODE * u32::try_from(inodes).unwrap_or(u32::MAX),
             slices: 0,
             ended: false,
         };
@@ -190,7 +197,7 @@ impl Crew {
             self.check_children()?;
             if done != seen {
                 (seen, since) = (done, Instant::now());
-            } else if since.elapsed() > SILENT {
+            } else if since.elapsed() > self.patience {
                 return Err(
                     self.silent((0..tasks).collect(), |slot| slot.state() == State::Starting)
                 );
@@ -274,7 +281,7 @@ impl Crew {
             if interrupt.asked() && since.elapsed() > STOPPED {
                 return Ok(true);
             }
-            if since.elapsed() > SILENT {
+            if since.elapsed() > self.patience {
                 return Err(self.silent(self.working(slice), |_| true));
             }
         }
@@ -323,7 +330,7 @@ impl Crew {
         control.stop.store(1, SeqCst);
         let since = Instant::now();
         // A task can be in the middle of a call that takes long (a sync, a hung server): patience in proportion.
-        let patience = SILENT.max(slice.length);
+        let patience = self.patience.max(slice.length);
         loop {
             let done = control.done.load(SeqCst);
             if done as usize >= self.working(slice).len() {
@@ -417,7 +424,12 @@ impl Crew {
         let suspects: Vec<usize> =
             tasks.into_iter().filter(|id| suspect(&self.shared.slots()[*id])).collect();
         let id = suspects.iter().find(|id| asleep(id)).or(suspects.first()).copied().unwrap_or(0);
-        Error::Silent { who: self.who(id), seconds: SILENT.as_secs() }
+        let mut who = self.who(id);
+        // A thread that is not there yet: its process is still preparing.
+        if let (0, Some(host)) = (who.pid, self.children.first()) {
+            who.pid = raw(*host);
+        }
+        Error::Silent { who, seconds: self.patience.as_secs() }
     }
 
     /// Ends all tasks: asked first, killed if they do not within a second.

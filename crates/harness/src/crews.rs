@@ -3,11 +3,13 @@
 use crate::bench::Bench;
 use crate::crew::{Crew, Ended, Slice, Told};
 use crate::error::Error;
-use crate::guest_target::ready;
+use crate::guest_target::{self, ready};
 use crate::interrupt::Interrupt;
 use crate::lab_target::LabSpec;
+use crate::lock_trace::TracePlan;
 use crate::machine::topology::{Pin, order};
 use crate::plan::{CurveRequest, Plan, PlannedPoint};
+use crate::preflight;
 use crate::target::{Target, c_path};
 use guest::Guest;
 use std::path::PathBuf;
@@ -58,6 +60,7 @@ impl Crews {
         }
         for (mode, members) in groups(&request.curves) {
             let mut benches: Vec<(String, Box<dyn Bench>)> = Vec::new();
+            let inodes = members.iter().map(|at| preflight::inodes(&request.curves[*at], 1)).sum();
             for number in members {
                 let curve = &request.curves[number];
                 let bench = match (&curve.target, &dirs[number]) {
@@ -82,7 +85,7 @@ impl Crews {
                 continue;
             }
             let usable = plan.host.cpus.len();
-            match Crew::start(mode, most, &order, usable, benches, interrupt)? {
+            match Crew::start(mode, most, &order, usable, benches, inodes, interrupt)? {
                 Some(crew) => crews.crews.push((mode, crew)),
                 None => return Ok(None),
             }
@@ -163,8 +166,7 @@ impl Crews {
         point: &PlannedPoint,
         interrupt: &Interrupt,
     ) -> Result<Ended, Error> {
-        // Only one that has nobody beside it may go on between its slices.
-        let alone = self.guests.len() == 1 && self.crews.is_empty();
+        let alone = self.is_alone();
         let guest = &mut self.guests[guest];
         // Its answer is awaited even if the user asks to end, so that it can be told goodbye in order.
         let ended = guest.slice(curve, point.tasks, point.length)?;
@@ -179,6 +181,36 @@ impl Crews {
             }
             guest::Slice::Measured(_) | guest::Slice::Disturbed => Ended::Disturbed,
         })
+    }
+
+    /// Has the point traced where it runs, if that is a guest; none if it is not.
+    ///
+    /// # Errors
+    /// The guest is lost.
+    pub(crate) fn trace_in_guest(
+        &mut self,
+        point: &PlannedPoint,
+        plan: &TracePlan,
+        interrupt: &Interrupt,
+    ) -> Result<Option<guest::Trace>, Error> {
+        let Place::Guest(guest, curve) = self.place[point.curve] else { return Ok(None) };
+        let alone = self.is_alone();
+        let guest = &mut self.guests[guest];
+        let mut seen = guest.trace(plan.order(curve, point))?;
+        if !alone {
+            guest.stop()?;
+        }
+        // Who stops this program does not stop the guest: what that has seen is good.
+        interrupt.pause_if_asked();
+        if let guest::Trace::Seen(traced) = &mut seen {
+            traced.notes.extend(guest_target::note_untraced(&guest.about));
+        }
+        Ok(Some(seen))
+    }
+
+    /// Only a guest that has nobody beside it may go on between its slices.
+    fn is_alone(&self) -> bool {
+        self.guests.len() == 1 && self.crews.is_empty()
     }
 
     /// CPUs of the point's tasks; empty if they are not pinned.

@@ -23,7 +23,7 @@ use crate::sim_phases::{self, SimPhase, SimulatedPhase};
 use crate::sim_target::{self, SimTarget, in_parallel};
 use crate::target::Target;
 use results::{Curve, FixedWork, Kind, LockUse, Metric, Point, RcuBacklog, Sample, Warning};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::{Duration, Instant};
 use vfs_api::{Bytes, Selected, TaskMode};
@@ -87,6 +87,8 @@ pub struct FixedRequest {
     pub users: Users,
     /// How often all is done.
     pub runs: u32,
+    /// The targets are sides that are compared: only runs that each of them has completed count.
+    pub paired: bool,
     /// How tasks are put on CPUs.
     pub pin: Pin,
     /// Count and time every lock, where the target can.
@@ -105,6 +107,7 @@ pub struct FixedPlan {
     facts: Facts,
     users: Users,
     runs: u32,
+    paired: bool,
 }
 
 impl FixedPlan {
@@ -113,7 +116,7 @@ impl FixedPlan {
     /// # Errors
     /// [`Error::Refused`] if it cannot work.
     pub fn new(request: FixedRequest) -> Result<FixedPlan, Error> {
-        let FixedRequest { workload, targets, mode, users, runs, pin, locks, seed, began } =
+        let FixedRequest { workload, targets, mode, users, runs, paired, pin, locks, seed, began } =
             request;
         let facts = Facts::of(&workload);
         let curve =
@@ -150,7 +153,7 @@ impl FixedPlan {
             let dir = curve.dir.as_deref();
             capabilities::check_needs(&workload, &facts.needs, &curve.target, dir)?;
         }
-        Ok(FixedPlan { plan, facts, users, runs })
+        Ok(FixedPlan { plan, facts, users, runs, paired })
     }
 
     /// The machine.
@@ -345,6 +348,9 @@ impl Course<'_> {
 
     fn finish(mut self, interrupt: &Interrupt) -> Measured {
         let plan = self.plan;
+        if plan.paired {
+            self.keep_pairs();
+        }
         let mut curves = Vec::new();
         for (number, curve) in plan.curves().iter().enumerate() {
             for phase in 0..plan.facts.phases.len() {
@@ -373,6 +379,22 @@ impl Course<'_> {
             partial: interrupt.asked(),
         };
         Measured { curves, plan: done, warnings: self.warnings, mounts: Vec::new(), left: None }
+    }
+
+    /// Of a run that one side was disturbed in, or that ended before the other side's turn, the samples of neither side stay: a
+    /// round is a pair.
+    fn keep_pairs(&mut self) {
+        let sides = self.plan.curves().iter().filter(|curve| curve.sim().is_none()).count();
+        let mut seen: BTreeMap<(usize, usize, u32), BTreeSet<usize>> = BTreeMap::new();
+        for (&(curve, phase, tasks), gathered) in &self.gathered {
+            for sample in &gathered.samples {
+                seen.entry((phase, tasks, sample.round)).or_default().insert(curve);
+            }
+        }
+        for (&(_, phase, tasks), gathered) in &mut self.gathered {
+            gathered.samples.retain(|s| seen[&(phase, tasks, s.round)].len() == sides);
+        }
+        self.gathered.retain(|_, gathered| !gathered.samples.is_empty());
     }
 
     fn points(&mut self, curve: usize, phase: usize) -> Vec<Point> {

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::plan::{Plan, Request, Sides};
 use guest::protocol::{CountOrder, CurveOrder, Orders};
-use guest::{Accelerator, Guest, Prepared};
+use guest::{About, Accelerator, Guest, Prepared};
 use results::{Mount, Warning};
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,10 +73,10 @@ pub(crate) fn prepare(request: &Request, usable: usize) -> Result<Vec<GuestPlan>
             "ask for guest: targets alone, or leave out --clock and --boots",
         ));
     }
-    if counts && request.tasks != [1] {
+    if counts && request.locks.is_some() {
         return Err(refused(
-            "--clock instructions counts one task on one CPU: its virtual time is the sum over CPUs, and Linux 6.1 hangs with two",
-            "leave out --tasks and cpus=, or use the ordinary clock",
+            "--clock instructions sees no waits: its CPUs run one after the other, and time is a count of instructions",
+            "leave out --locks, or use the ordinary clock",
         ));
     }
     let half = match request.sides {
@@ -94,12 +94,23 @@ pub(crate) fn prepare(request: &Request, usable: usize) -> Result<Vec<GuestPlan>
     }
     let mut prepared: Vec<GuestPlan> = Vec::new();
     for (_, spec, curves) in groups {
-        if counts && spec.cpus.is_some_and(|cpus| cpus != 1) {
+        let cpus = if counts { 1 } else { usable as u32 };
+        let most = request.tasks.iter().copied().max().unwrap_or(1);
+        if counts && most > spec.cpus.unwrap_or(cpus) as usize {
             return Err(refused(
                 format!(
-                    "guest:{spec}: --clock instructions takes one CPU: Linux 6.1 hangs with two, and time would be their sum"
+                    "guest:{spec}: --clock instructions counts on one CPU unless cpus= says otherwise, and {most} tasks would take turns on it"
                 ),
-                "leave out cpus=, or use the ordinary clock",
+                "leave out --tasks; or give it cpus= (instructions are then the sum over all CPUs, and Linux 6.1 does not boot with more than one)",
+            ));
+        }
+        if counts && spec.disk == guest::Disk::Virtio {
+            return Err(refused(
+                format!(
+                    "guest:{spec}: --clock instructions takes no virtio disk: when it answers is up to this machine, so that no two boots \
+                     would be alike"
+                ),
+                "use disk=ram, or the ordinary clock",
             ));
         }
         let order = |curve: &usize| {
@@ -116,7 +127,6 @@ pub(crate) fn prepare(request: &Request, usable: usize) -> Result<Vec<GuestPlan>
             }),
             ..Orders::default()
         };
-        let cpus = if counts { 1 } else { usable as u32 };
         let made = Prepared::new(spec, cpus, orders)?;
         prepared.push(GuestPlan {
             name: format!("guest:{spec}"),
@@ -130,7 +140,8 @@ pub(crate) fn prepare(request: &Request, usable: usize) -> Result<Vec<GuestPlan>
 /// What is known to make numbers less true before any is taken.
 pub(crate) fn warnings(request: &Request, guests: &[GuestPlan]) -> Vec<Warning> {
     let host = std::thread::available_parallelism().map_or(1, usize::from);
-    let crowded = |guest: &&GuestPlan| guest.prepared.cpus() as usize > host;
+    let counts = request.guests.clock == Clock::Instructions;
+    let crowded = |guest: &&GuestPlan| !counts && guest.prepared.cpus() as usize > host;
     let mut warnings: Vec<Warning> = guests
         .iter()
         .filter(crowded)
@@ -152,6 +163,17 @@ pub(crate) fn warnings(request: &Request, guests: &[GuestPlan]) -> Vec<Warning> 
                 .into(),
             advice: "a verdict holds for the length of the path only; measure time on real machines".into(),
         });
+        let several = guests.iter().filter(|guest| guest.prepared.cpus() > 1);
+        warnings.extend(several.map(|guest| Warning {
+            code: "instructions-cpus".into(),
+            message: format!(
+                "{} has {} CPUs, which QEMU runs in turns: instructions are the sum over all of them, those of a CPU that waits in a loop \
+                 included",
+                guest.name,
+                guest.prepared.cpus()
+            ),
+            advice: "use one CPU, unless it is the waiting that is looked for".into(),
+        }));
     }
     warnings
 }
@@ -175,6 +197,18 @@ pub(crate) fn seen(guests: &[Guest], names: &[GuestPlan]) -> Vec<Warning> {
         ),
         advice: "use a machine on which KVM works (vfscale doctor guest), or compare by --clock instructions".into(),
     }]
+}
+
+/// What a tracer in such a guest does not see and one on hardware would.
+pub(crate) fn note_untraced(about: &About) -> Option<String> {
+    let emulated = about.accelerator == Accelerator::Tcg;
+    (emulated && !about.cpu.contains("-hypervisor")).then(|| {
+        format!(
+            "Linux that sees a hypervisor spins for spinlocks without an event, so that waits for them are missing here: \
+             ask for cpu={},-hypervisor to see them, at a price",
+            about.cpu
+        )
+    })
 }
 
 /// What a guest's target is, for the record.
@@ -236,7 +270,23 @@ pub(crate) fn plan_in_words(plan: &Plan) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::machine::topology::Pin;
+
+    #[test]
+    fn what_an_emulated_guest_hides_is_said_with_the_way_to_see_it() {
+        let about = |accelerator, cpu: &str| About {
+            accelerator,
+            cpu: cpu.into(),
+            cpus: 2,
+            memory_mib: 512,
+            qemu: "7.2".into(),
+        };
+        let note = note_untraced(&about(Accelerator::Tcg, "max,-erms")).expect("spinlocks");
+        assert!(note.contains("cpu=max,-erms,-hypervisor"), "{note}");
+        assert_eq!(note_untraced(&about(Accelerator::Tcg, "max,-hypervisor")), None);
+        assert_eq!(note_untraced(&about(Accelerator::Kvm, "host")), None);
+    }
 
     #[test]
     fn pins_are_understood_at_the_other_end() {

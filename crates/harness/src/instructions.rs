@@ -26,8 +26,8 @@ const PER_OPERATION_NS: u64 = 1_000_000_000;
 struct Counted {
     /// ns of an iteration of the loop of two instructions.
     calibrated: f64,
-    /// Operations and instructions of each of the guest's curves.
-    sums: BTreeMap<usize, (u64, u64)>,
+    /// Operations and instructions by the guest's curve and number of tasks.
+    sums: BTreeMap<(usize, usize), (u64, u64)>,
 }
 
 /// Boots every guest once per round, one after the other.
@@ -40,7 +40,7 @@ pub(crate) fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Measured, Error> {
     let rounds = plan.request.guests.boots;
-    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); plan.request.curves.len()];
+    let mut samples: BTreeMap<(usize, usize), Vec<Sample>> = BTreeMap::new();
     let (mut mounts, mut told) = (Vec::new(), Vec::new());
     let (mut calibrated, mut done) = (Vec::new(), 0);
     'rounds: for round in 0..rounds {
@@ -49,31 +49,39 @@ pub(crate) fn run(
             progress(Progress::new(Phase::Measuring, round, rounds));
             // QEMU takes 64 bits; the kernel's command line never sees it.
             let seed = plan.request.seed.wrapping_add(round.into());
-            let Some(counted) = count(guest, seed, interrupt, &mut told, &mut mounts)? else {
+            let Some(counted) =
+                count(guest, &plan.request.tasks, seed, interrupt, &mut told, &mut mounts)?
+            else {
                 break 'rounds;
             };
             calibrated.push(counted.calibrated);
             these.push(counted);
         }
         for (guest, counted) in plan.guests.iter().zip(these) {
-            for (at, (ops, instructions)) in counted.sums {
-                samples[guest.curves[at]].push(sample(round, ops, instructions));
+            for ((at, tasks), (ops, instructions)) in counted.sums {
+                let of_point = samples.entry((guest.curves[at], tasks)).or_default();
+                of_point.extend(shares(round, tasks, ops, instructions));
             }
         }
         done += 1;
     }
     let request = &plan.request;
-    let curves = request.curves.iter().zip(samples).map(|(curve, samples)| Curve {
+    let point = |number: usize, tasks: usize| {
+        let samples = samples.get(&(number, tasks))?.clone();
+        Some(Point::from_samples(tasks as u32, (0..tasks as u32).collect(), samples, None))
+    };
+    let curves = request.curves.iter().enumerate().map(|(number, curve)| Curve {
         workload: curve.workload.to_string(),
         target: curve.target.to_string(),
         mode: curve.mode.name().into(),
         kind: Kind::Measured,
         metric: Metric { unit: "instructions/op".into(), lower_is_better: true },
-        cpus: 1,
-        points: match samples.is_empty() {
-            true => Vec::new(),
-            false => vec![Point::from_samples(1, vec![0], samples, None)],
-        },
+        cpus: plan
+            .guests
+            .iter()
+            .find(|guest| guest.curves.contains(&number))
+            .map_or(1, |guest| guest.prepared.cpus()),
+        points: request.tasks.iter().filter_map(|tasks| point(number, *tasks)).collect(),
     });
     let curves = curves.collect();
     let mut warnings = plan.warnings.clone();
@@ -94,6 +102,7 @@ pub(crate) fn run(
 /// One boot. None if the user asked to end.
 fn count(
     plan: &GuestPlan,
+    tasks: &[usize],
     seed: u64,
     interrupt: &Interrupt,
     told: &mut Vec<String>,
@@ -114,19 +123,24 @@ fn count(
             None => return Ok(None),
             Some(Report::Calibrated { ns }) => counted.calibrated = ns,
             Some(Report::Samples { curve, samples }) => {
-                let (ops, instructions) = counted.sums.entry(curve).or_default();
-                for sample in samples {
-                    *ops += sample.ops;
-                    *instructions += sample.elapsed_ns;
-                }
+                let (ops, instructions) = counted.sums.entry((curve, samples.len())).or_default();
+                *ops += samples.iter().map(|sample| sample.ops).sum::<u64>();
+                // One clock counts the instructions of all CPUs.
+                *instructions += samples.iter().map(|s| s.elapsed_ns).max().unwrap_or(0);
             }
             Some(Report::End) => break,
-            Some(Report::Disturbed | Report::Ready { .. } | Report::Failed { .. }) => (),
+            Some(
+                Report::Disturbed
+                | Report::Traced { .. }
+                | Report::TraceLost { .. }
+                | Report::Ready { .. }
+                | Report::Failed { .. },
+            ) => (),
         }
     }
     guest.ended()?;
-    let lacks = (0..plan.curves.len()).any(|at| counted.sums.get(&at).is_none_or(|sum| sum.0 == 0));
-    if lacks {
+    let points = (0..plan.curves.len()).flat_map(|at| tasks.iter().map(move |tasks| (at, *tasks)));
+    if points.into_iter().any(|point| counted.sums.get(&point).is_none_or(|sum| sum.0 == 0)) {
         let what = format!("{} did no operation of one of its workloads", plan.name);
         return Err(Error::Guest(guest::Error::Failed {
             what,
@@ -137,19 +151,21 @@ fn count(
     Ok(Some(counted))
 }
 
-fn sample(round: u32, ops: u64, instructions: u64) -> Sample {
-    Sample {
+/// A sample for each task, the sum of whose rates is instructions for an operation.
+fn shares(round: u32, tasks: usize, ops: u64, instructions: u64) -> impl Iterator<Item = Sample> {
+    let share = move |task: usize| Sample {
         round,
-        task: 0,
+        task: task as u32,
         ops: instructions,
         start_ns: 0,
-        elapsed_ns: ops * PER_OPERATION_NS,
+        elapsed_ns: ops * PER_OPERATION_NS * tasks as u64,
         user_ns: 0,
         sys_ns: 0,
         vcsw: 0,
         ivcsw: 0,
-        cpu: [0, 0],
-    }
+        cpu: [task as u32; 2],
+    };
+    (0..tasks).map(share)
 }
 
 /// What the loop of known length says of the clock: printed always, for it is the evidence that a nanosecond is an instruction.
@@ -179,8 +195,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_samples_rate_is_instructions_for_an_operation() {
-        assert_eq!(sample(0, 4000, 10_000_000).rate(), 2500.0);
+    fn rates_are_instructions_for_an_operation() {
+        for tasks in [1, 2, 8] {
+            let rates: f64 = shares(0, tasks, 4000, 10_000_000).map(|share| share.rate()).sum();
+            assert_eq!(rates, 2500.0, "{tasks}");
+        }
     }
 
     #[test]

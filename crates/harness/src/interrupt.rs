@@ -1,15 +1,20 @@
-//! Ctrl-C and its relatives: the first ends the run early, with what it has; the second ends the program at once.
+//! Ctrl-C and its relatives: the first ends the run early, with what it has; the second ends the program at once, or, where a state
+//! of the machine is to be put back first, the command that keeps the program from it.
 
 use rustix::process::Signal;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::low_level;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 /// Whether the user asked to end.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
-    asked: Arc<AtomicBool>,
+    /// How often.
+    asked: Arc<AtomicUsize>,
     pause: Arc<AtomicBool>,
+    /// While set the program does not end at once, however often the user asks.
+    has_to_put_back: Arc<AtomicBool>,
 }
 
 /// Exit status after a second Ctrl-C.
@@ -27,10 +32,17 @@ impl Interrupt {
             if is_ignored(signal) {
                 continue;
             }
-            // In this order: the flag is still clear when the first signal looks at it. The janitor cleans up after the exit.
-            let asked = Arc::clone(&interrupt.asked);
-            signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, asked)?;
-            signal_hook::flag::register(signal, Arc::clone(&interrupt.asked))?;
+            let (asked, stays) =
+                (Arc::clone(&interrupt.asked), Arc::clone(&interrupt.has_to_put_back));
+            let handler = move || {
+                if asked.fetch_add(1, SeqCst) > 0 && !stays.load(SeqCst) {
+                    // The janitor cleans up afterwards.
+                    low_level::exit(INTERRUPTED);
+                }
+            };
+            // SAFETY: the handler touches atomics and calls _exit(2), which are async-signal-safe; the counts outlive it, for it
+            // owns its share of them.
+            unsafe { low_level::register(signal, handler) }?;
         }
         signal_hook::flag::register(SIGTSTP, Arc::clone(&interrupt.pause))?;
         // A handler, so that the death of a task wakes the conductor from its sleep. It then looks for itself.
@@ -40,7 +52,17 @@ impl Interrupt {
 
     /// True once one of the signals came.
     pub fn asked(&self) -> bool {
+        self.times_asked() > 0
+    }
+
+    /// How often one of the signals came.
+    pub(crate) fn times_asked(&self) -> usize {
         self.asked.load(SeqCst)
+    }
+
+    /// From now on, or no longer, the machine is in a state that is to be put back before the program ends.
+    pub(crate) fn set_has_to_put_back(&self, has: bool) {
+        self.has_to_put_back.store(has, SeqCst);
     }
 
     /// True if Ctrl-C or Ctrl-Z wants the slice to end.
@@ -61,7 +83,7 @@ impl Interrupt {
 
     /// As if the user had asked.
     pub fn ask(&self) {
-        self.asked.store(true, SeqCst);
+        self.asked.fetch_add(1, SeqCst);
     }
 }
 

@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 /// How long a directory that does not want to go is tried again: a task that was killed may finish its last call meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What removing an inode may take on a slow disk.
-const INODE: Duration = Duration::from_micros(200);
+/// What removing an inode may take: on a slow disk, or through a file system in user space on a busy machine.
+const INODE: Duration = Duration::from_millis(2);
 
 /// The conductor's side.
 pub(crate) struct Janitor {

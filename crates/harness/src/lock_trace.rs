@@ -1,4 +1,5 @@
-//! Who waits for which lock of this kernel: traced slices of every point of a directory, once all samples are taken.
+//! Who waits for which lock of a kernel: traced slices of every point of a directory, once all samples are taken. A guest looks into
+//! its own kernel, by this same code.
 //!
 //! A tracer slows the tasks down, so what it watches is no sample. One source at a time, for the tasks of one point; its slices
 //! stand in one group, because attaching and detaching takes longer than a slice, with untraced ones before and after, beside
@@ -10,7 +11,8 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::plan::{CurveRequest, PlannedPoint, ROUNDS_MIN, Request, Sides, round};
 use crate::switch::StateSwitch;
-use contention::{Chosen, LockKind, Report, Source, sources};
+use contention::{Chosen, LockKind, Report, Source, Tracefs, sources};
+use guest::protocol::TraceOrder;
 use results::{
     CpuSamples, KernelWait, Refused, Sample, SampledFunction, SampledStack, Scheduling, Traced,
     TracerCost, WaitStack, Warning,
@@ -42,6 +44,8 @@ pub struct Locks {
 pub(crate) struct TracePlan {
     /// What is wanted.
     locks: Locks,
+    /// Which tracefs may be asked.
+    tracefs: Tracefs,
     /// Traced slices of a point, and as many untraced ones around them.
     pub(crate) slices: u32,
     /// Estimated time of all of it.
@@ -55,7 +59,7 @@ pub(crate) fn time_to_measure(request: &Request) -> Duration {
 }
 
 fn is_traced(curve: &CurveRequest) -> bool {
-    curve.target.dir().is_some()
+    curve.target.dir().is_some() || curve.guest().is_some()
 }
 
 fn length(point: &PlannedPoint) -> Duration {
@@ -63,7 +67,7 @@ fn length(point: &PlannedPoint) -> Duration {
 }
 
 impl TracePlan {
-    /// None if nobody asked, or there is no directory.
+    /// None if nobody asked, or there is neither a directory nor a guest.
     pub(crate) fn new(request: &Request, points: &[PlannedPoint]) -> Option<TracePlan> {
         let locks = request.locks?;
         let traced: Vec<PlannedPoint> = points
@@ -75,7 +79,9 @@ impl TracePlan {
             return None;
         }
         // A traced slice and an untraced one.
-        let (round, sources) = (round(&traced) * 2, SOURCE * traced.len() as u32);
+        // What a guest's sources take is to its boot what the boot is to the budget.
+        let here = traced.iter().filter(|point| request.curves[point.curve].guest().is_none());
+        let (round, sources) = (round(&traced) * 2, SOURCE * here.count() as u32);
         let slices = match request.rounds {
             Some(rounds) => f64::from(rounds) * SHARE / (1.0 - SHARE),
             None => {
@@ -84,7 +90,34 @@ impl TracePlan {
             }
         };
         let slices = (slices as u32).max(1);
-        Some(TracePlan { locks, slices, length: round.saturating_mul(slices) + sources })
+        let length = round.saturating_mul(slices) + sources;
+        Some(TracePlan { locks, tracefs: Tracefs::Mounted, slices, length })
+    }
+
+    /// As a guest is told. It has a tracefs if it mounts one, which nobody else sees.
+    ///
+    /// # Errors
+    /// There is no such source; in words.
+    pub(crate) fn ordered(order: &TraceOrder) -> Result<TracePlan, String> {
+        let source = order.source.as_deref().map(str::parse).transpose()?;
+        Ok(TracePlan {
+            locks: Locks { stacks: order.stacks, source },
+            tracefs: Tracefs::Detached,
+            slices: order.slices,
+            length: Duration::ZERO,
+        })
+    }
+
+    /// To be told to a guest in which the point's curve has the number `curve`.
+    pub(crate) fn order(&self, curve: usize, point: &PlannedPoint) -> TraceOrder {
+        TraceOrder {
+            curve,
+            tasks: point.tasks,
+            length_ns: point.length.as_nanos() as u64,
+            slices: self.slices,
+            stacks: self.locks.stacks,
+            source: self.locks.source.map(|source| source.name().to_owned()),
+        }
     }
 }
 
@@ -124,7 +157,7 @@ pub(crate) fn trace(
     for (done, at) in order.iter().copied().enumerate() {
         progress(done as u32, order.len() as u32);
         if let Some(switch) = within.switch {
-            switch.to(usize::from(at >= points.len() / 2))?;
+            switch.to(usize::from(at >= points.len() / 2), within.interrupt)?;
         }
         let point = PlannedPoint { length: length(&points[at]), ..points[at] };
         match within.watch(&point, plan)? {
@@ -163,7 +196,7 @@ pub(crate) struct Within<'a> {
 }
 
 /// What came of a point.
-enum Outcome {
+pub(crate) enum Outcome {
     Seen(Box<Traced>),
     /// The user asked to end first.
     Nothing,
@@ -198,7 +231,15 @@ impl Sum {
 }
 
 impl Within<'_> {
-    fn watch(&mut self, point: &PlannedPoint, plan: &TracePlan) -> Result<Outcome, Error> {
+    /// Traces a point.
+    ///
+    /// # Errors
+    /// A task failed, or a guest is lost.
+    pub(crate) fn watch(
+        &mut self,
+        point: &PlannedPoint,
+        plan: &TracePlan,
+    ) -> Result<Outcome, Error> {
         for _ in 0..REPEATS {
             if let Some(outcome) = self.watch_once(point, plan)? {
                 return Ok(outcome);
@@ -215,11 +256,18 @@ impl Within<'_> {
         point: &PlannedPoint,
         plan: &TracePlan,
     ) -> Result<Option<Outcome>, Error> {
+        if let Some(seen) = self.crews.trace_in_guest(point, plan, self.interrupt)? {
+            return Ok(match seen {
+                guest::Trace::Seen(traced) => Some(Outcome::Seen(traced)),
+                guest::Trace::Disturbed => None,
+                guest::Trace::Lost(why) => Some(Outcome::Lost(why)),
+            });
+        }
         let options = contention::Options {
             stacks: plan.locks.stacks,
             samples: true,
             force: plan.locks.source,
-            ..contention::Options::default()
+            tracefs: plan.tracefs,
         };
         let (mut untraced, mut traced) = (Sum::default(), Sum::default());
         match self.slices(point, plan.slices.div_ceil(2), &mut untraced, &mut || Ok(()))? {
@@ -424,6 +472,35 @@ mod tests {
         let unasked = Request { locks: None, ..both };
         assert_eq!(TracePlan::new(&unasked, &points(&unasked)), None);
         assert_eq!(time_to_measure(&unasked), seconds);
+    }
+
+    #[test]
+    fn guests_are_traced_with_the_same_slices_and_their_sources_cost_nothing_here() {
+        let time = Duration::from_millis(500);
+        let here = request(&["dir:/a"], time, None);
+        let there = request(&["guest:6.12"], time, None);
+        let of = |request: &Request| TracePlan::new(request, &points(request)).expect("traced");
+        assert_eq!(time_to_measure(&there), time.mul_f64(1.0 - SHARE));
+        assert!(of(&there).length <= time.mul_f64(SHARE), "{:?}", of(&there));
+        // Of 100 ms a source takes 60 here.
+        assert_eq!((of(&here).slices, of(&there).slices), (1, 4));
+    }
+
+    #[test]
+    fn a_guest_does_what_it_is_told() {
+        let locks = Locks { stacks: true, source: Some(LockSource::Tracepoints) };
+        let request = request(&["guest:6.12"], Duration::from_secs(10), None);
+        let request = Request { locks: Some(locks), ..request };
+        let point = points(&request)[0];
+        let plan = TracePlan::new(&request, &[point]).expect("traced");
+        let order = plan.order(3, &point);
+        assert_eq!((order.curve, order.tasks, order.length_ns), (3, 2, 10_000_000));
+        let there = TracePlan::ordered(&order).expect("it knows all sources");
+        assert_eq!((there.locks, there.slices), (locks, plan.slices));
+        assert_eq!(there.tracefs, Tracefs::Detached, "nobody has mounted one in a guest");
+        let unknown = TraceOrder { source: Some("dtrace".into()), ..order };
+        let error = TracePlan::ordered(&unknown).expect_err("a later host's");
+        assert!(error.contains("dtrace"), "{error}");
     }
 
     #[test]

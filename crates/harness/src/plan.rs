@@ -35,8 +35,11 @@ const NAMED: usize = 6;
 /// What the dispatch of a slice costs, and each task on top.
 const DISPATCH: Duration = Duration::from_micros(150);
 const DISPATCH_TASK: Duration = Duration::from_micros(15);
-/// What making and removing a file costs.
-const INODE: Duration = Duration::from_micros(5);
+/// What making and removing a file costs, in memory and elsewhere.
+const INODE: Duration = Duration::from_micros(10);
+const INODE_ON_DISK: Duration = Duration::from_micros(50);
+/// A share of the time that the plan mentions.
+const MENTIONED: f64 = 0.1;
 /// What making and removing a task's process costs.
 const TASK_SETUP: Duration = Duration::from_micros(300);
 
@@ -178,8 +181,8 @@ pub struct Request {
     pub rounds: Option<u32>,
     /// Whether the curves are two sides that are compared.
     pub sides: Sides,
-    /// See who waits for which lock: the lab counts and times every one of its own, and tasks in a directory get traced slices
-    /// beside the measured ones.
+    /// See who waits for which lock: the lab counts and times every one of its own, and tasks in a directory or a guest get traced
+    /// slices beside the measured ones.
     pub locks: Option<Locks>,
     /// Seed of the order of slices.
     pub seed: u64,
@@ -356,20 +359,26 @@ impl fmt::Display for Plan {
             pin => format!("pinned by {pin}"),
         };
         if !self.guests.is_empty() {
-            return write!(
+            write!(
                 f,
                 "plan: {names}; tasks {tasks}, {pinned}; {}",
                 guest_target::plan_in_words(self)
-            );
+            )?;
+        } else {
+            write!(
+                f,
+                "plan: {names}; tasks {tasks} on {} CPUs, {pinned}; about {} rounds of {} slices of {slices}: \
+                 {seconds:.1} s in all",
+                self.host.cpus.len(),
+                self.rounds,
+                self.points.len(),
+            )?;
+            let files = files(&self.request);
+            if files.as_secs_f64() > MENTIONED * seconds {
+                let (count, files) = (inodes(&self.request), files.as_secs_f64());
+                write!(f, ", of these about {files:.0} s to make and remove {count} files")?;
+            }
         }
-        write!(
-            f,
-            "plan: {names}; tasks {tasks} on {} CPUs, {pinned}; about {} rounds of {} slices of {slices}: \
-             {seconds:.1} s in all",
-            self.host.cpus.len(),
-            self.rounds,
-            self.points.len(),
-        )?;
         match self.trace {
             Some(trace) => write!(
                 f,
@@ -423,8 +432,31 @@ fn points(request: &Request, usable: usize) -> Vec<PlannedPoint> {
 /// Estimated time for making and removing the tasks and their files.
 pub(crate) fn setup(request: &Request) -> Duration {
     let most = request.tasks.iter().copied().max().unwrap_or(1);
-    let inodes = inodes(request).try_into().unwrap_or(u32::MAX);
-    Duration::from_millis(20) + TASK_SETUP * (most * request.curves.len()) as u32 + INODE * inodes
+    let tasks = TASK_SETUP * (most * request.curves.len()) as u32;
+    Duration::from_millis(20) + tasks + files(request)
+}
+
+/// Estimated time for making and removing the files.
+fn files(request: &Request) -> Duration {
+    let most = request.tasks.iter().copied().max().unwrap_or(1) as u64;
+    let measured = request.curves.iter().filter(|curve| curve.sim().is_none());
+    let cost = |curve: &CurveRequest| {
+        let inodes = preflight::inodes(curve, most).try_into().unwrap_or(u32::MAX);
+        inode(curve).saturating_mul(inodes)
+    };
+    measured.map(cost).fold(Duration::ZERO, Duration::saturating_add)
+}
+
+/// What a file costs there. What cannot be asked is taken for a disk.
+fn inode(curve: &CurveRequest) -> Duration {
+    let Some(dir) = &curve.dir else { return INODE };
+    // As in linux/magic.h.
+    const TMPFS: u64 = 0x0102_1994;
+    const RAMFS: u64 = 0x8584_58f6;
+    match rustix::fs::statfs(dir) {
+        Ok(fs) if matches!(fs.f_type as u64, TMPFS | RAMFS) => INODE,
+        Ok(_) | Err(_) => INODE_ON_DISK,
+    }
 }
 
 /// Inodes that a run makes at most.

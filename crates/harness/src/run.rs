@@ -165,10 +165,10 @@ fn carry_out(
 ) -> Result<Measured, Error> {
     let curves = make_dirs(janitor, &plan.request, random())?;
     let mut session = Session::new(plan);
-    session.begin()?;
+    session.begin(interrupt)?;
     let measured = carry_out_in(&mut session, plan, curves, interrupt, progress);
     // Whatever came of it, the machine is left in the state it was found in.
-    let put_back = session.put_back();
+    let put_back = session.put_back(interrupt);
     let (crews, mounts) = measured?;
     Ok(Measured { left: put_back.err(), mounts, ..session.finish(&crews, interrupt) })
 }
@@ -183,7 +183,8 @@ fn carry_out_in(
     let (mut crews, mut mounts) = (Crews::default(), Vec::new());
     let (mut booting_since, mut told) = (plan.request.began, Vec::new());
     let before = Snapshot::take(&plan.roots, &plan.host.cpus);
-    for _ in 0..plan.request.guests.boots {
+    let boots = plan.request.guests.boots;
+    for boot in 1..=boots {
         let Some(started) = Crews::start(plan, curves.clone(), interrupt)? else { break };
         crews = started;
         if !plan.guests.is_empty() {
@@ -197,7 +198,10 @@ fn carry_out_in(
         }
         session.warm_up(&mut crews, interrupt, progress)?;
         session.measure(&mut crews, interrupt, progress)?;
-        session.trace(&mut crews, interrupt, progress)?;
+        // Once, for one boot's locks are as good as another's.
+        if boot == boots {
+            session.trace(&mut crews, interrupt, progress)?;
+        }
         booting_since = Instant::now();
         crews.end()?;
         session.boot_over();

@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 const WARMUP_ROUNDS: u32 = 20;
 /// ... or after this share of the time.
 const WARMUP_SHARE: f64 = 0.2;
+/// So many times the budget, and a little more, is worth a word.
+const OVER_BUDGET: f64 = 1.2;
+const OVER: Duration = Duration::from_secs(1);
 /// With so many disturbed rounds and not one good one, and the time spent, the run is given up.
 const DISTURBED: u32 = 10;
 
@@ -47,6 +50,8 @@ pub(crate) struct Session<'a> {
     pub(crate) warnings: Vec<Warning>,
     /// Time that does not count against the budget: that of boots.
     free: Duration,
+    /// When the tasks and their files had been made, since the command began.
+    ready: Duration,
     /// Where boots are the unit: per point the median round of each that is over.
     boots: Vec<Vec<Sample>>,
     boots_over: u32,
@@ -74,6 +79,7 @@ impl<'a> Session<'a> {
             disturbed: 0,
             warnings: plan.warnings.clone(),
             free: Duration::ZERO,
+            ready: Duration::ZERO,
             boots: vec![Vec::new(); plan.points.len()],
             boots_over: 0,
             seen: vec![Vec::new(); plan.points.len()],
@@ -94,7 +100,11 @@ impl<'a> Session<'a> {
         let mut round = vec![(Vec::new(), Told::default()); plan.points.len()];
         for at in self.order.next(&mut self.random) {
             if let Some(switch) = &mut self.switch {
-                switch.to(self.order.side(at))?;
+                match switch.to(self.order.side(at), interrupt) {
+                    // It may be that it hung until the user lost patience; what was measured before is good.
+                    Err(_) if interrupt.times_asked() > 1 => return Ok(None),
+                    switched => switched?,
+                }
             }
             match crews.run(&plan.points[at], interrupt)? {
                 Ended::Measured(samples, told) => {
@@ -142,16 +152,16 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// The command for it failed.
-    pub(crate) fn begin(&mut self) -> Result<(), Error> {
-        self.switch.as_mut().map_or(Ok(()), |switch| switch.to(0))
+    pub(crate) fn begin(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.switch.as_mut().map_or(Ok(()), |switch| switch.to(0, interrupt))
     }
 
     /// Brings back the first side's state, however the run ended.
     ///
     /// # Errors
     /// The command for it failed.
-    pub(crate) fn put_back(&mut self) -> Result<(), Error> {
-        self.switch.as_mut().map_or(Ok(()), StateSwitch::put_back)
+    pub(crate) fn put_back(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.switch.as_mut().map_or(Ok(()), |switch| switch.put_back(interrupt))
     }
 
     /// Guests have booted since `since`: that costs nothing of the budget.
@@ -195,6 +205,7 @@ impl<'a> Session<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), Error> {
         let began = Instant::now();
+        self.ready = self.plan.request.began.elapsed();
         let left = self.left();
         if self.plan.request.rounds.is_none() && round(&self.plan.points) * 2 > left {
             // There is time for one round: better a cold one than none in time.
@@ -271,8 +282,12 @@ impl<'a> Session<'a> {
         let mut within = Within { crews, switch: &mut self.switch, interrupt };
         let progress = &mut |done, of| progress(Progress::new(Phase::Tracing, done, of));
         let Plan { request, points, .. } = self.plan;
-        let Seen { traced, warnings } =
+        let Seen { mut traced, warnings } =
             lock_trace::trace(request, points, trace, &mut within, progress)?;
+        if request.guests.boots > 1 {
+            let note = format!("seen in the last of {} boots", request.guests.boots);
+            traced.iter_mut().flatten().for_each(|traced| traced.notes.push(note.clone()));
+        }
         self.traced = traced;
         self.warnings.extend(warnings);
         Ok(())
@@ -380,9 +395,27 @@ impl<'a> Session<'a> {
         Measured { curves, plan, warnings: self.warnings, mounts: Vec::new(), left: None }
     }
 
+    /// That the run has taken much longer than it was given, and what for; in words.
+    fn over_budget(&self) -> Option<String> {
+        let request = &self.plan.request;
+        let took = request.began.elapsed();
+        let budget = request.time + self.free;
+        // Where the end is another one's decision there is no budget.
+        if request.rounds.is_some() || took <= budget.mul_f64(OVER_BUDGET) + OVER {
+            return None;
+        }
+        let [took, time, ready] =
+            [took, request.time, self.ready].map(|time| format!("{:.0} s", time.as_secs_f64()));
+        Some(format!(
+            "the run took {took} instead of {time}: one round is measured in any case, and to make the tasks and their files alone \
+             took {ready}"
+        ))
+    }
+
     /// Warnings that only the samples give.
     fn look_at_samples(&mut self) {
         let boots = self.plan.request.guests.boots > 1;
+        let over = self.over_budget();
         let mut warn = |code: &str, message: String, advice: &str| {
             self.warnings.push(Warning { code: code.into(), message, advice: advice.into() });
         };
@@ -399,6 +432,13 @@ impl<'a> Session<'a> {
                 } else {
                     "give it more --time, or ask for fewer workloads, targets or task counts"
                 },
+            );
+        }
+        if let Some(message) = over {
+            warn(
+                "over-budget",
+                message,
+                "give it more --time, or ask for fewer workloads, targets or task counts",
             );
         }
         if self.disturbed > 0 {

@@ -1,9 +1,11 @@
 //! Switching the machine between the two states of a comparison, by the user's own commands.
 
 use crate::error::Error;
+use crate::interrupt::Interrupt;
 use crate::plan::{Sides, Switch};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
 use rustix::time::Timespec;
 use std::io::{self, PipeReader, Read};
 use std::os::unix::process::CommandExt;
@@ -18,6 +20,8 @@ const READ: usize = 4096;
 const PIPE: usize = 64 << 10;
 /// Between two looks at a command that says nothing; its death wakes earlier.
 const LOOK: Duration = Duration::from_millis(20);
+/// Likewise at one that has closed its output, mostly because it ends.
+const LOOK_AT_CLOSED: Duration = Duration::from_millis(1);
 
 /// Which state the machine is in, and how to get it into the other one.
 pub(crate) struct StateSwitch {
@@ -37,11 +41,13 @@ impl StateSwitch {
         }
     }
 
-    /// Brings about the state of `side` (0 or 1), unless it is there.
+    /// Brings about the state of `side` (0 or 1), unless it is there. From then on `interrupt` ends the program only when
+    /// [`StateSwitch::put_back`] has been called.
     ///
     /// # Errors
-    /// The command cannot be started, or it ended with another status than 0.
-    pub(crate) fn to(&mut self, side: usize) -> Result<(), Error> {
+    /// The command cannot be started, it ended with another status than 0, or the user did not want to wait for it any longer.
+    pub(crate) fn to(&mut self, side: usize, interrupt: &Interrupt) -> Result<(), Error> {
+        interrupt.set_has_to_put_back(true);
         if self.state == Some(side) {
             return Ok(());
         }
@@ -50,7 +56,7 @@ impl StateSwitch {
             0 => ("--before-cmd", &self.commands.before),
             _ => ("--after-cmd", &self.commands.after),
         };
-        carry_out(option, command)?;
+        carry_out(option, command, interrupt)?;
         self.state = Some(side);
         Ok(())
     }
@@ -59,16 +65,18 @@ impl StateSwitch {
     ///
     /// # Errors
     /// As for [`StateSwitch::to`].
-    pub(crate) fn put_back(&mut self) -> Result<(), Error> {
-        match self.state {
+    pub(crate) fn put_back(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
+        let put_back = match self.state {
             Some(0) => Ok(()),
             // After a command that failed nobody knows the state; the first side's is what the user began with.
-            Some(_) | None => self.to(0),
-        }
+            Some(_) | None => self.to(0, interrupt),
+        };
+        interrupt.set_has_to_put_back(false);
+        put_back
     }
 }
 
-fn carry_out(option: &'static str, command: &str) -> Result<(), Error> {
+fn carry_out(option: &'static str, command: &str, interrupt: &Interrupt) -> Result<(), Error> {
     let failed = |why: String| Error::Switch { option, command: command.to_owned(), why };
     let no_shell = |error: io::Error| failed(format!("/bin/sh cannot be started: {error}"));
     let (said, write) = io::pipe().map_err(no_shell)?;
@@ -82,7 +90,11 @@ fn carry_out(option: &'static str, command: &str) -> Result<(), Error> {
     let child = shell.spawn().map_err(no_shell)?;
     // It has the writing ends; the pipe would never end otherwise.
     drop(shell);
-    let (status, said) = ended(child, said).map_err(|error| failed(error.to_string()))?;
+    let (status, said) =
+        ended(child, said, interrupt).map_err(|error| failed(error.to_string()))?;
+    let Some(status) = status else {
+        return Err(failed("it was still running at another Ctrl-C, and was killed".into()));
+    };
     if status.success() {
         return Ok(());
     }
@@ -91,16 +103,29 @@ fn carry_out(option: &'static str, command: &str) -> Result<(), Error> {
 }
 
 /// Waits until the command has ended, and answers its status with the last it said. What it leaves running may keep the pipe, and
-/// is not waited for.
-fn ended(mut child: Child, mut said: PipeReader) -> io::Result<(ExitStatus, Vec<u8>)> {
+/// is not waited for. No status if the user asked to end more than once, the last time while the command ran: then it and all it
+/// has started in its session's first group are killed.
+fn ended(
+    mut child: Child,
+    mut said: PipeReader,
+    interrupt: &Interrupt,
+) -> io::Result<(Option<ExitStatus>, Vec<u8>)> {
     let mut last = Vec::new();
+    // The first Ctrl-C ends the run in order, which waits for a command.
+    let patience = interrupt.times_asked().max(1);
+    let mut is_open = true;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if is_readable(&said, LOOK)? && !read_some(&mut said, &mut last)? {
-            // It has closed its output, mostly because it ends.
-            break child.wait()?;
+        if interrupt.times_asked() > patience {
+            kill(&mut child)?;
+            return Ok((None, last));
+        }
+        if !is_open {
+            std::thread::sleep(LOOK_AT_CLOSED);
+        } else if is_readable(&said, LOOK)? && !read_some(&mut said, &mut last)? {
+            is_open = false;
         }
     };
     // What is in the pipe still; what goes on running may go on talking.
@@ -109,7 +134,16 @@ fn ended(mut child: Child, mut said: PipeReader) -> io::Result<(ExitStatus, Vec<
             break;
         }
     }
-    Ok((status, last))
+    Ok((Some(status), last))
+}
+
+/// Ends the command, which leads a session and so a group of its own.
+fn kill(child: &mut Child) -> io::Result<()> {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // It may have ended by itself just now.
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+    child.wait().map(drop)
 }
 
 /// Reads what there is and keeps the last [`OUTPUT`] bytes; false at the end.
@@ -146,10 +180,10 @@ mod tests {
         let say = |word: &str| format!("echo {word} >> {}", log.display());
         let mut switch = switch(&say("before"), &say("after"));
         for side in [0, 0, 1, 1, 0, 1] {
-            switch.to(side).unwrap();
+            switch.to(side, &Interrupt::default()).unwrap();
         }
-        switch.put_back().unwrap();
-        switch.put_back().unwrap();
+        switch.put_back(&Interrupt::default()).unwrap();
+        switch.put_back(&Interrupt::default()).unwrap();
         let said = std::fs::read_to_string(log).unwrap();
         assert_eq!(said, "before\nafter\nbefore\nafter\nbefore\n");
     }
@@ -157,8 +191,8 @@ mod tests {
     #[test]
     fn a_command_that_fails_is_named_with_what_it_said() {
         let mut switch = switch("true", "echo no such mount >&2; exit 3");
-        switch.to(0).unwrap();
-        let error = switch.to(1).unwrap_err().to_string();
+        switch.to(0, &Interrupt::default()).unwrap();
+        let error = switch.to(1, &Interrupt::default()).unwrap_err().to_string();
         for part in ["--after-cmd", "exit 3", "no such mount", "exit status: 3"] {
             assert!(error.contains(part), "{error} lacks {part}");
         }
@@ -174,23 +208,54 @@ mod tests {
             "(for i in $(seq 100); do [ -e {0} ] && sleep 0.1; done; rm -f {0}) & exit 3",
             stop.display()
         );
-        let error = switch("true", &daemon).to(1).unwrap_err().to_string();
+        let error = switch("true", &daemon).to(1, &Interrupt::default()).unwrap_err().to_string();
         assert!(error.contains("exit status: 3"), "{error}");
         assert!(stop.exists(), "the end of what goes on running was waited for");
     }
 
     #[test]
     fn a_command_has_no_terminal_to_ask() {
-        let error = switch("true", "read password < /dev/tty").to(1).unwrap_err().to_string();
+        let error = switch("true", "read password < /dev/tty")
+            .to(1, &Interrupt::default())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("/dev/tty"), "{error}");
     }
 
     #[test]
     fn of_much_output_the_end_is_kept() {
         let loud = "head -c 1000000 /dev/zero | tr '\\0' x; echo the reason; exit 1";
-        let error = switch("true", loud).to(1).unwrap_err().to_string();
+        let error = switch("true", loud).to(1, &Interrupt::default()).unwrap_err().to_string();
         assert!(error.contains("the reason"), "{error}");
         assert!(error.len() < 2 * OUTPUT, "{}", error.len());
-        switch("exec > /dev/null 2>&1; sleep 0.1", "true").to(0).unwrap();
+        switch("exec > /dev/null 2>&1; sleep 0.1", "true").to(0, &Interrupt::default()).unwrap();
+    }
+
+    #[test]
+    fn what_hangs_is_killed_at_the_second_ctrl_c_with_all_it_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let begun = dir.path().join("begun");
+        let hang = format!("sleep 1000 & echo $! > {0}.pid; mv {0}.pid {0}; wait", begun.display());
+        let interrupt = Interrupt::default();
+        let asking = interrupt.clone();
+        let path = begun.clone();
+        let user = std::thread::spawn(move || {
+            while !path.exists() {
+                std::thread::sleep(LOOK);
+            }
+            asking.ask();
+            std::thread::sleep(3 * LOOK);
+            asking.ask();
+        });
+        let mut switch = switch("true", &hang);
+        let error = switch.to(1, &interrupt).unwrap_err().to_string();
+        user.join().unwrap();
+        assert!(error.contains("--after-cmd") && error.contains("killed"), "{error}");
+        let child: i32 = std::fs::read_to_string(begun).unwrap().trim().parse().unwrap();
+        // It may be a zombie of whoever adopts it.
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
+        // The state is put back all the same: this command does not hang.
+        switch.put_back(&interrupt).unwrap();
     }
 }

@@ -71,7 +71,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "guest",
-        syntax: "guest:KERNEL[,cpus=N][,fs=KIND][,memory=SIZE][,disk=SIZE][,cpu=MODEL][,append=...]",
+        syntax: "guest:KERNEL[,cpus=N][,fs=KIND][,memory=SIZE][,disk=[ram|virtio:]SIZE][,cpu=MODEL][,append=...]",
         summary: "another kernel in QEMU with vfscale inside (a bzImage, vmlinuz, .deb, or fetch-kernel's 6.12); fs: tmpfs, ramfs, ext4, xfs, btrfs",
     },
 ];

@@ -90,6 +90,13 @@ pub(crate) fn kebab(name: &str) -> String {
     words.join("-")
 }
 
+/// RFC 3339 of seconds since 1970; none beyond what that can write.
+pub(crate) fn date(seconds: u64) -> Option<String> {
+    const YEAR_10000: u64 = 253_402_300_800;
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+    (seconds < YEAR_10000).then(|| humantime::format_rfc3339_seconds(time).to_string())
+}
+
 /// Does `text` begin with a digit, blanks aside?
 pub(crate) fn begins_with_digit(text: &str) -> bool {
     text.trim_start().starts_with(|c: char| c.is_ascii_digit())

@@ -367,3 +367,47 @@ fn perf_bench() {
     assert_eq!(simple[0].run.curves[0].points[0].samples.len(), 2);
     assert!(codes(&simple[0].run).contains(&"tasks-unknown"));
 }
+
+#[test]
+fn stress_ng_output_and_yaml() {
+    // Both of one run of version 0.15.06.
+    let [text, yaml] = ["stress-ng/both.txt", "stress-ng/both.yaml"].map(only);
+    for run in [&text, &yaml] {
+        let opens = curve(run, "stress-ng:open", "process");
+        assert_eq!(opens.metric.unit, "bogo ops/s");
+        assert_eq!(opens.points[0].tasks, 2);
+        assert!((opens.points[0].ops_per_s - 3220.86).abs() < 0.01);
+        close(opens.points[0].sys_s, if std::ptr::eq(run, &text) { 0.145 } else { 0.145146 });
+        assert_eq!(curve(run, "stress-ng:dentry", "process").points[0].tasks, 2);
+        assert!(run.import.as_ref().unwrap().summary_only);
+        // What the stressor did not come to has no figure and needs no word.
+        assert_eq!(run.curves.len(), 4, "{:?}", run.curves);
+        assert!(!codes(run).contains(&"no-figure") && !codes(run).contains(&"tasks-unknown"));
+    }
+    let each = curve(&text, "stress-ng:open/nanosecs-per-open", "process");
+    assert_eq!((values(each), each.metric.lower_is_better), (vec![(2, 228956.63)], true));
+    close(
+        curve(&yaml, "stress-ng:open/nanosecs-per-open", "process").points[0].ops_per_s,
+        229152.504143,
+    );
+    assert_eq!(yaml.started, "2026-11-30T22:23:22Z");
+    assert_eq!(
+        (yaml.host.kernel.as_str(), yaml.host.arch.as_str()),
+        ("6.1.0 #1 SMP PREEMPT_DYNAMIC", "x86_64")
+    );
+
+    // By hand, after version 0.17: the instances are listed, metrics may be refused; several runs in one file are points.
+    let run = only("stress-ng/instances.yaml");
+    assert_eq!(values(curve(&run, "stress-ng:unlink", "process")), [(3, 120.5)]);
+    let rate = curve(&run, "stress-ng:unlink/unlink-calls-per-sec", "process");
+    assert_eq!((values(rate), rate.metric.lower_is_better), (vec![(3, 42.0)], false));
+    let run = only("stress-ng/sweep.txt");
+    assert_eq!(values(curve(&run, "stress-ng:open", "process")), [(1, 400.25), (4, 1200.5)]);
+    assert!(codes(&run).contains(&"failed"), "{:?}", run.warnings);
+
+    let error = refused("stress-ng", "- stressor: open\n  wall-clock-time: x\n");
+    assert_eq!(error, "f:2: expected a number (wall-clock-time), found \"x\"");
+    let head = "stress-ng: metrc: [1] stressor bogo ops\n";
+    let error = refused("stress-ng", &format!("{head}stress-ng: metrc: [1] open 5 1.0 ####\n"));
+    assert_eq!(error, "f:2: expected a number (user time), found \"####\"");
+}

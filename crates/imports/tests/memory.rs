@@ -1,43 +1,15 @@
 //! No reader takes more memory than a small multiple of its input, however the input was made.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 #[allow(dead_code)] // of each test program a part
 mod common;
+// One test in this program, so that nothing else counts.
+#[path = "common/counting.rs"]
+mod counting;
 
-/// Counts bytes in use and their peak. One test in this program, so that nothing else counts.
-struct Counting;
+use counting::{FOR_ANY, PER_BYTE, peak_of};
 
-static USED: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to `System` unchanged, which keeps the contract; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let used = USED.fetch_add(layout.size(), Ordering::SeqCst) + layout.size();
-        PEAK.fetch_max(used, Ordering::SeqCst);
-        // SAFETY: the caller keeps the contract of `alloc`, which is that of `System.alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        USED.fetch_sub(layout.size(), Ordering::SeqCst);
-        // SAFETY: `pointer` came from `alloc` above, that is from `System`, with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// Bytes allowed for each byte of the shortest rows that a format can have, which no tool writes: nine bytes make two points of
-/// 350 each.
-const PER_BYTE: f64 = 128.0;
 /// Bytes allowed for each byte of a file as its tool writes it.
 const PER_REAL_BYTE: f64 = 40.0;
-/// Bytes allowed for any input.
-const FOR_ANY: usize = 1 << 20;
 
 /// Heads and the shortest rows that each format allows, to be repeated with a number that counts up.
 const ROWS: &[(&str, &str, &str)] = &[
@@ -70,6 +42,14 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("perf-bench", "", "# Running a/@ benchmark\n1 usecs/op\n"),
     ("perf-bench", "# Running a/b benchmark\n", "[thread [ 1 ops/sec ]\n"),
     ("perf-bench", "", "1\n"),
+    ("stress-ng", "stress-ng:]stressor \n", "stress-ng:]@ 1 1 1 1 1\n"),
+    (
+        "stress-ng",
+        "stress-ng:]stressor \nstress-ng:]a 1 1 1 1 1\nstress-ng:]miscellaneous metrics\n",
+        "stress-ng:]a @ 1 per sec\n",
+    ),
+    ("stress-ng", "", "- stressor:@\n bogo-ops-per-second-real-time:1\n"),
+    ("stress-ng", "- stressor:a\n bogo-ops-per-second-real-time:1\n", " @-per-sec:1\n"),
 ];
 
 /// Ends of those that are JSON.
@@ -80,14 +60,6 @@ fn tail(format: &str, head: &str) -> &'static str {
         "hyperfine" if head.starts_with('{') => "]}",
         _ => "",
     }
-}
-
-/// Peak of the bytes that a call needed, its result among them.
-fn peak_of(call: impl FnOnce() -> bool) -> (usize, bool) {
-    let before = USED.load(Ordering::SeqCst);
-    PEAK.store(before, Ordering::SeqCst);
-    let read = call();
-    (PEAK.load(Ordering::SeqCst) - before, read)
 }
 
 #[test]

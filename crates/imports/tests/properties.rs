@@ -119,6 +119,16 @@ const WORDS: &[&str] = &[
     "# Executed 5 pipe",
     " usecs/op",
     "Run summary [PID 1]: 2 threads for 1 secs.",
+    "\nstress-ng: info: [1] dispatching hogs: 2 open, 1 dup\n",
+    "\nstress-ng: metrc: [1] stressor bogo ops\n",
+    "\nstress-ng: metrc: [1] open 5 1.0 0.1 0.1 5.0 25.0",
+    "stress-ng: metrc: [1] miscellaneous metrics:",
+    "\nstress-ng: metrc: [1] open 5.0 nanosecs per open (2)",
+    "- stressor: open\n",
+    "  bogo-ops-per-second-real-time: 1.5\n",
+    "  cpu-usage-per-instance: 0.5\n",
+    "  instances:\n",
+    "  - instance: 0\n",
 ];
 
 proptest! {

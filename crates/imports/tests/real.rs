@@ -196,3 +196,20 @@ fn perf_bench_three_times() {
     assert_eq!(tasks(curve(&imported, "perf:sched/messaging")), [40]);
     assert_eq!(tasks(curve(&imported, "perf:futex/wake")), [2]);
 }
+
+#[test]
+fn stress_ng_with_two_instances() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["--open", "2", "--open-ops", "300", "-t", "20", "--metrics", "--yaml", "s.yaml"];
+    let Some(output) = run("stress-ng", &[&args[..], &["--temp-path", "."]].concat(), dir.path())
+    else {
+        return;
+    };
+    let path = dir.path().join("s.txt");
+    std::fs::write(&path, &output).unwrap();
+    for path in [path, dir.path().join("s.yaml")] {
+        let imported = import(&path, "stress-ng");
+        let opens = curve(&imported, "stress-ng:open");
+        assert_eq!((tasks(opens), opens.mode.as_str()), (vec![2], "process"), "{output}");
+    }
+}

@@ -181,6 +181,39 @@ impl World {
         true
     }
 
+    /// Interrupts `change`, of what is read-only, at that point: it becomes writable and read-only again. False if it has no such
+    /// point.
+    fn writable_for_a_moment(&self, change: Change, whole: bool, point: u32) -> bool {
+        self.set_up();
+        remount(&self.remounter, whole, true).unwrap();
+        let before = look(&self.changer);
+        let again = Rc::new(Cell::new(None));
+        let interruption = {
+            let (again, remounter) = (Rc::clone(&again), Rc::clone(&self.remounter));
+            move || {
+                remounter.enter();
+                remount(&remounter, whole, false).unwrap();
+                again.set(Some(remount(&remounter, whole, true)));
+                remounter.leave();
+            }
+        };
+        let changed = interrupt(point, interruption, || change(&self.changer));
+        if let Some(changed) = changed {
+            match again.get().expect("it was interrupted") {
+                Ok(()) => {
+                    assert_eq!(changed, Err(Errno::ROFS), "it has been read-only all along");
+                    assert_eq!(look(&self.changer), before);
+                    assert!(!self.is_in_use(whole), "read-only and in use");
+                }
+                Err(errno) => {
+                    assert_eq!((errno, changed), (Errno::BUSY, Ok(())), "refused for nothing");
+                }
+            }
+        }
+        self.clear(whole);
+        changed.is_some()
+    }
+
     /// Interrupts a remount at that point by `change`; false if it has no such point.
     fn change_in_the_middle(&self, change: Change, whole: bool, point: u32) -> bool {
         self.set_up();
@@ -238,4 +271,9 @@ fn a_remount_in_the_middle_of_a_change() {
 #[test]
 fn a_change_in_the_middle_of_a_remount() {
     everywhere(World::change_in_the_middle);
+}
+
+#[test]
+fn a_moment_of_being_writable_in_the_middle_of_a_change() {
+    everywhere(World::writable_for_a_moment);
 }

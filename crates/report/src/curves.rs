@@ -49,8 +49,11 @@ pub(crate) fn sentences(run: &Run, name: impl Fn(&str) -> String) -> Vec<String>
         .collect()
 }
 
-/// What a curve does, to be put behind its label; none without a point.
+/// What a curve does, to be put behind its label; none without a point, or of a cost, which does not scale.
 pub(crate) fn sentence(run: &Run, curve: &Curve) -> Option<String> {
+    if curve.metric.lower_is_better {
+        return None;
+    }
     let cpus = u32::try_from(cpus(run, curve)).unwrap_or(u32::MAX);
     let shape = curve.shape(cpus);
     (!curve.points.is_empty()).then(|| format!("{}{}", shape.sentence(), certainty(curve, &shape)))

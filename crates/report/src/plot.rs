@@ -70,6 +70,18 @@ struct Dot {
 struct Drawn {
     label: String,
     dots: Vec<Dot>,
+    /// A rate, which would grow with the tasks at best; a cost would not.
+    scales: bool,
+}
+
+impl Drawn {
+    /// Between which the ideal line is drawn, if it has a meaning.
+    fn ends(&self) -> Option<[&Dot; 2]> {
+        match &self.dots[..] {
+            [first, .., last] if self.scales => Some([first, last]),
+            _ => None,
+        }
+    }
 }
 
 /// The curves of the run in one plot of at most `style.width` columns, a line an element. Empty if there is nothing to see:
@@ -133,8 +145,11 @@ fn drawable(curves: &[(String, &Curve)]) -> Vec<Drawn> {
             })
             .collect()
     };
-    let drawn =
-        |(label, curve): &(String, &Curve)| Drawn { label: label.clone(), dots: dots(curve) };
+    let drawn = |(label, curve): &(String, &Curve)| Drawn {
+        label: label.clone(),
+        dots: dots(curve),
+        scales: !curve.metric.lower_is_better,
+    };
     curves.iter().map(drawn).collect()
 }
 
@@ -142,7 +157,7 @@ fn draw(canvas: &mut Canvas, curves: &[Drawn], tasks: &Tasks, rates: &Rates, sig
     let at = |dot: &Dot| -> At { (tasks.position(dot.tasks), dot.rate / rates.top) };
     // In this order, because what comes later lies on top.
     for (ink, curve) in curves.iter().enumerate() {
-        if let [first, .., last] = &curve.dots[..] {
+        if let Some([first, last]) = curve.ends() {
             let ideal =
                 |count: f64| (tasks.position(count), first.rate / first.tasks * count / rates.top);
             canvas.dotted(tasks.between(first.tasks, last.tasks).map(ideal), ink);
@@ -180,7 +195,10 @@ fn legend(
     style: &Style,
 ) -> Vec<String> {
     let mut intervals = curves.iter().flat_map(|curve| &curve.dots).filter_map(|dot| dot.interval);
-    let mut notes = vec![format!("{} linear from the first point", signs.ideal)];
+    let mut notes = Vec::new();
+    if curves.iter().any(|curve| curve.scales) {
+        notes.push(format!("{} linear from the first point", signs.ideal));
+    }
     if intervals.any(|ends| rates.shows(ends)) {
         notes.push(format!("{} 95 % interval", signs.interval));
     }
@@ -311,9 +329,9 @@ impl Rates {
         let dots = || curves.iter().flat_map(|curve| &curve.dots);
         let highest = dots().map(|dot| dot.rate).fold(0.0, f64::max);
         let intervals = dots().filter_map(|dot| dot.interval).map(|[_, high]| high);
-        let ideals = curves.iter().filter_map(|curve| match &curve.dots[..] {
-            [first, .., last] => Some(first.rate / first.tasks * last.tasks),
-            _ => None,
+        let ideals = curves.iter().filter_map(|curve| {
+            let [first, last] = curve.ends()?;
+            Some(first.rate / first.tasks * last.tasks)
         });
         let wanted =
             ideals.filter(|&ideal| ideal <= 2.0 * highest).chain(intervals).fold(highest, f64::max);
@@ -416,7 +434,7 @@ mod tests {
         ];
         for (rate, expected) in cases {
             let dots = vec![Dot { tasks: 1.0, rate, interval: None }];
-            let rates = Rates::new(&[Drawn { label: String::new(), dots }]);
+            let rates = Rates::new(&[Drawn { label: String::new(), dots, scales: true }]);
             let labels: Vec<String> = rates.labels().into_iter().map(|(_, label)| label).collect();
             assert_eq!(labels, expected, "{rate}");
         }

@@ -67,28 +67,30 @@ impl Table {
             notes.push("- too few or too unsteady rounds for an interval".to_owned());
         }
         table.footnote = (!notes.is_empty()).then(|| notes.join("\n"));
-        table
-    }
-}
-
-impl Table {
-    /// [`Table::of_curve`] without the columns that make it wider than a mail.
-    pub(crate) fn of_curve_short(curve: &Curve, cpus: usize) -> Table {
-        let mut table = Table::of_curve(curve, cpus);
-        let left_out = |column: &mut usize| {
-            *column += 1;
-            LONG_ONLY.contains(&(*column - 1))
-        };
-        let mut column = 0;
-        table.header.retain(|_| !left_out(&mut column));
-        for row in &mut table.rows {
-            let mut column = 0;
-            row.retain(|_| !left_out(&mut column));
+        if curve.metric.lower_is_better {
+            table = table.without(|column| column >= RATES_ONLY);
         }
         table
     }
+
+    /// [`Table::of_curve`] without the columns that make it wider than a mail.
+    pub(crate) fn of_curve_short(curve: &Curve, cpus: usize) -> Table {
+        Table::of_curve(curve, cpus).without(|column| LONG_ONLY.contains(&column))
+    }
+
+    fn without(mut self, left_out: impl Fn(usize) -> bool) -> Table {
+        let mut column = 0..;
+        self.header.retain(|_| column.next().is_none_or(|column| !left_out(column)));
+        for row in &mut self.rows {
+            let mut column = 0..;
+            row.retain(|_| column.next().is_none_or(|column| !left_out(column)));
+        }
+        self
+    }
 }
 
+/// The first of the columns that follow from a rate. A cost, like instructions for an operation, has no such time or speed-up.
+const RATES_ONLY: usize = 3;
 /// Columns that a mail leaves out: what one can work out, and the times.
 const LONG_ONLY: [usize; 4] = [4, 5, 6, 7];
 
@@ -238,6 +240,17 @@ mod tests {
         assert_eq!(table.footnote.as_deref(), Some("* more tasks than CPUs (2): they take turns"));
         assert_eq!((table.rows[0][0].as_str(), table.rows[1][0].as_str()), ("2 ", "4*"));
         assert_eq!(Table::of_curve(&curve, 4).footnote, None);
+    }
+
+    #[test]
+    fn a_cost_is_no_rate() {
+        let mut curve = fixture::run().curves[0].clone();
+        curve.metric = results::Metric { unit: "instructions/op".into(), lower_is_better: true };
+        for table in [Table::of_curve(&curve, 2), Table::of_curve_short(&curve, 2)] {
+            let names: Vec<&str> = table.header.iter().map(|lines| lines[1].as_str()).collect();
+            assert_eq!(names, ["tasks", "instructions/op", "± 95 %"]);
+            assert!(table.rows.iter().all(|row| row.len() == 3));
+        }
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //! Not by ranks as for the median (see [`median_ci95`](crate::median_ci95)): what counts is how the values that make up the
 //! trimmed mean resemble each other, and those are the winsorised ones, its influence function. Two estimates are made and
 //! the more cautious is used. The first takes the series for an AR(1) process, whose lag-1 correlation r makes n values
-//! worth n(1-r)/(1+r); it is the surer one for short series. The second adds up the correlations of longer lags, for what
-//! a machine does slowly underneath quick noise has a small correlation that lasts.
+//! worth n(1-r)/(1+r), r taken larger than it was seen; it is the surer one for short series. The second
+//! adds up the correlations of longer lags, for what a machine does slowly underneath quick noise has a small correlation
+//! that lasts.
 
 use crate::estimate::MIN_EFFECTIVE_ROUNDS;
 use crate::series::shift;
@@ -28,26 +29,42 @@ impl Worth {
         };
         let seen = correlations.at(1);
         let r = corrected(seen, n);
-        let inflation = ((1.0 + r) / (1.0 - r)).max(correlations.sum_of_lags()).max(1.0);
-        let worth = n / inflation;
+        let slow = correlations.sum_of_lags();
+        let inflation = first_order(r).max(slow).max(1.0);
+        let cautious = first_order((r + caution(seen, n)).min(MOST)).max(inflation);
         // A correlation that independent values often show too widens an interval but never withholds it.
         let may_be_chance = seen <= 1.0 / n.sqrt();
-        // Nor does a drift: what it is worth is then told by the width, and the caller tells of the drift.
+        // Nor does a drift: what it is worth is then told by the width, and the caller tells of the drift. Nor does caution.
         let has_floor = may_be_chance || shift(values).is_some();
-        let effective_rounds =
-            if has_floor { worth.max(MIN_EFFECTIVE_ROUNDS.min(n)) } else { worth };
+        let least = if has_floor { n } else { n / inflation };
+        let effective_rounds = (n / cautious).max(MIN_EFFECTIVE_ROUNDS.min(least));
         let significant = seen > 2.326 / n.sqrt() || inflation > SLOW && !may_be_chance;
         Worth { effective_rounds, correlation: significant.then_some(r) }
     }
 }
 
+/// The largest correlation that is believed.
+const MOST: f64 = 0.99;
+
 /// An inflation of the variance that is worth a word even if neighbours show little.
 const SLOW: f64 = 3.0;
 
+/// By which an AR(1) process with this correlation has a larger variance of its mean than independent values.
+fn first_order(r: f64) -> f64 {
+    (1.0 + r) / (1.0 - r)
+}
+
 /// A lag-1 correlation freed from its bias: a short series is centred on its own mean, which hides (1 + 4r)/n of its
-/// correlation (Marriott and Pope 1954). At most 0.99, for a series that is all trend is worth next to nothing.
+/// correlation (Marriott and Pope 1954). At most [`MOST`], for a series that is all trend is worth next to nothing.
 fn corrected(seen: f64, n: f64) -> f64 {
-    (seen + (1.0 + 4.0 * seen.max(0.0)) / n).min(0.99)
+    (seen + (1.0 + 4.0 * seen.max(0.0)) / n).min(MOST)
+}
+
+/// What is added to a correlation, lest it be taken for too small: the end of its one-sided 90 % interval, and less if it is
+/// less than its own standard error, for independent rounds need none. Whoever stops when intervals are narrow stops where
+/// chance has shown too little correlation; see [`precise_enough`](crate::precise_enough).
+fn caution(seen: f64, n: f64) -> f64 {
+    (seen * n.sqrt()).clamp(0.0, 1.0) * 1.28 * ((1.0 - seen * seen) / n).sqrt()
 }
 
 /// Correlations of the winsorised values of a series by lag.
@@ -100,13 +117,13 @@ mod tests {
 
     #[test]
     fn finds_the_inflation_of_known_processes() {
-        // (1 + r)/(1 - r); for `Slow` 1 + 2 × 0.28 × 0.9/0.1.
+        // (1 + r)/(1 - r), which is 1.9 and 4.0, and what caution adds; for `Slow` 1 + 2 × 0.28 × 0.9/0.1.
         for (noise, n, low, high) in [
-            (Noise::Ar1(0.0), 100, 1.0, 1.2),
-            (Noise::Tails, 100, 1.0, 1.2),
-            (Noise::Ar1(0.3), 400, 1.7, 2.1),
-            (Noise::Ar1(0.6), 400, 3.6, 4.6),
-            (Noise::Modes { stay: 0.8 }, 400, 3.5, 4.6),
+            (Noise::Ar1(0.0), 100, 1.0, 1.4),
+            (Noise::Tails, 100, 1.0, 1.4),
+            (Noise::Ar1(0.3), 400, 1.9, 2.4),
+            (Noise::Ar1(0.6), 400, 4.0, 5.3),
+            (Noise::Modes { stay: 0.8 }, 400, 4.0, 5.3),
             (Noise::Slow, 400, 3.5, 6.5),
         ] {
             let found = inflation(noise, n);

@@ -47,14 +47,14 @@ pub fn log_ratios(before: &[f64], after: &[f64]) -> Result<Vec<f64>, NoEstimate>
 /// - The effect is the 20 % trimmed mean.
 /// - From 20 effective rounds on the interval is BCa with 4000 resamples, Student's t quantiles in place of normal ones;
 ///   below it is t with the winsorised variance.
-/// - Rounds that resemble their neighbours count as fewer: n(1-r)/(1+r), see [`Note::Autocorrelation`]. All the interval's
+/// - Rounds that resemble their neighbours count as fewer: n(1-r)/(1+r) with a cautious r, see [`Note::Autocorrelation`]. All the interval's
 ///   distances from the effect are stretched by the root of what is lost.
 /// - Ratios that take few values are spread out over their steps, see [`Note::Quantised`].
 ///
 /// Checked by simulation, 2000 tries each: a 95 % interval of independent rounds covers at least 94 % from twelve rounds on,
 /// whether the noise has tails on one side or both, is skewed, has no moments, has two modes or is quantised. Fewer rounds
 /// cover less if the noise is no single hump: eight 93 % with two modes and 90 % if quantised to four standard deviations,
-/// six 77 % and 81 %. Of rounds that resemble their neighbours: AR(1) with r = 0.3 94 %
+/// six 77 % and 81 %. Of rounds that resemble their neighbours at least: AR(1) with r = 0.3 94 %
 /// from 25 rounds on, r = 0.6 92 % of 40 and 96 % of 100; two modes that are kept four times in five 88 % of 40 and 96 % of
 /// 100. Fewer rounds tell too little about their own correlation: twelve cover 90 % at r = 0.3 and 78 % at r = 0.6. A quarter
 /// of the variance from something slow (AR(1), r = 0.9) under quick noise: 83 % of 100, 88 % of 250.

@@ -112,10 +112,17 @@ impl Store {
     ///
     /// [`Error::Full`], [`Error::Busy`] and others; then nothing of the run is in the store and all that was, is.
     pub fn save(&mut self, name: Option<&RunName>, run: &Run) -> Result<Label, Error> {
+        self.change(|transaction| insert(transaction, name, run))
+    }
+
+    /// Saves several runs as [`Store::save`] does one: all of them, in their order, or none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::save`].
+    pub fn save_all(&mut self, runs: &[(&RunName, &Run)]) -> Result<Vec<Label>, Error> {
         self.change(|transaction| {
-            let version = name.map(|name| next_version(transaction, name)).transpose()?;
-            let id = record::insert(transaction, name.zip(version), run)?;
-            label_of(transaction, id)
+            runs.iter().map(|(name, run)| insert(transaction, Some(name), run)).collect()
         })
     }
 
@@ -226,6 +233,17 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     // The file may be somebody else's: nothing in it may call what has effects.
     connection.pragma_update(None, "trusted_schema", false)
+}
+
+/// One run more, as the newest of its name.
+fn insert(
+    transaction: &Transaction<'_>,
+    name: Option<&RunName>,
+    run: &Run,
+) -> rusqlite::Result<Label> {
+    let version = name.map(|name| next_version(transaction, name)).transpose()?;
+    let id = record::insert(transaction, name.zip(version), run)?;
+    label_of(transaction, id)
 }
 
 /// Takes the next number for a run of this name.

@@ -87,6 +87,11 @@ fn fill(directory: &Path) {
     // With room again, it goes on.
     fs::remove_file(directory.join("filler")).unwrap();
     fs::remove_file(ballast).unwrap();
+    // Of several that do not fit together none is in, although the first would fit.
+    let large = run(400);
+    let error = store.save_all(&vec![(&name, &large); saved + 20]).unwrap_err();
+    assert!(matches!(error, Error::Full { .. }), "{error:?}");
+    assert_eq!(store.list().unwrap().len(), saved);
     store.remove(&which("base@1")).unwrap();
     assert_eq!(
         store.save(Some(&name), &run(200)).unwrap().to_string(),

@@ -1,6 +1,7 @@
 //! Each workload makes exactly the calls its operation names, and counts only those.
 
 mod operations;
+mod peers;
 mod recorder;
 
 use crate::{ALL, NoWorkload, Visitor, find, suite, visit_all};

@@ -31,7 +31,7 @@ pub struct Finding {
     pub state: State,
     /// What was seen, one line.
     pub what: String,
-    /// What to do about it, if something can be done.
+    /// What to do about it; all that is not fine has one.
     pub remedy: Option<String>,
 }
 
@@ -58,8 +58,11 @@ impl Finding {
         Finding { name, state: State::Problem, what: what.into(), remedy: None }
     }
 
+    /// With the remedy that most subjects have; those that know a better one give it.
     fn unreadable(name: &'static str, why: impl Display) -> Finding {
-        Finding::note(name, format!("not readable: {why}"))
+        Finding::note(name, format!("not readable: {why}")).remedy(
+            "see that /proc and /sys are mounted and readable; what this machine does not tell is not in a record either",
+        )
     }
 
     fn remedy(self, remedy: impl Into<String>) -> Finding {
@@ -94,6 +97,21 @@ mod tests {
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), findings.len());
+        }
+    }
+
+    #[test]
+    fn whatever_is_not_fine_has_a_remedy() {
+        let tree = Tree::new();
+        tree.sys("devices/system/cpu/online", "1000000\n");
+        let empty = Tree::new();
+        for roots in [Roots::default(), empty.roots(), tree.roots()] {
+            for dir in ["/tmp", "/nonexistent", "/proc/self/stat", "/sys"] {
+                for finding in examine(&roots, Path::new(dir)) {
+                    let fine = finding.state == State::Ok;
+                    assert_eq!(finding.remedy.is_none(), fine, "{dir}: {finding:?}");
+                }
+            }
         }
     }
 

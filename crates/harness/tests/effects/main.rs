@@ -1,23 +1,24 @@
-//! Every workload does what it says, and not only counts it: some passes on a directory of this kernel and in the lab, then a
-//! look at what is there.
+//! Every workload does what it says, and not only counts it: some time on file systems of this kernel, some passes in the lab,
+//! then a look at what is there.
 
 mod effect;
+mod here;
 
-use effect::{Place, Seen, effect};
-use harness::{Dir, LabFs, Target, can_run};
+use effect::{Seen, effect};
+use harness::{LabFs, Target, can_run};
 use lab::eras::ERAS;
 use lab::vfs::{Kernel, Task};
 use machine::{Cpu, Real};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use vfs_api::{Capability, FileSystem, Info, Params, Selected, TaskMode, Workload};
+use vfs_api::{FileSystem, Info, Params, Selected, TaskMode, Workload};
 use workloads::Visitor;
 
 /// Tasks that take turns.
 const TASKS: usize = 2;
-/// Passes of each.
+/// Passes of each in the lab.
 const PASSES: u64 = 20;
 
 /// Small values for parameters whose defaults are for measuring.
@@ -37,13 +38,18 @@ fn small(info: &'static Info) -> Selected {
     Selected::new(info, params)
 }
 
-/// Runs the workload's passes on the file systems of its tasks, and looks.
-fn passes<W: Workload, F: FileSystem>(systems: &[F], dir: &Path, workload: &Selected, here: bool) {
-    let place = |task| vfs_api::Place {
+/// Where the task `number` of the workload works.
+fn place(dir: &Path, number: usize, workload: &Selected) -> vfs_api::Place {
+    vfs_api::Place {
         dir: CString::new(dir.as_os_str().as_bytes()).expect("no NUL"),
-        task,
+        task: number,
         params: workload.params().clone(),
-    };
+    }
+}
+
+/// Runs the workload's passes on the lab's file systems of its tasks by turns, and looks.
+fn passes<W: Workload, F: FileSystem>(systems: &[F], workload: &Selected) {
+    let place = |number| place(Path::new("/d"), number, workload);
     let failed = |failure: vfs_api::Failure| -> ! { panic!("{workload}: {failure}") };
     let at_work = |fs: &F, f: &mut dyn FnMut(&F)| {
         fs.enter();
@@ -60,26 +66,16 @@ fn passes<W: Workload, F: FileSystem>(systems: &[F], dir: &Path, workload: &Sele
     for (fs, task) in systems.iter().zip(&mut tasks) {
         at_work(fs, &mut |fs| W::renew(fs, task).unwrap_or_else(|e| failed(e)));
     }
-    let before = here.then(effect::Process::now);
     let mut ops = [0; TASKS];
     for _ in 0..PASSES {
         for ((fs, task), ops) in systems.iter().zip(&mut tasks).zip(&mut ops) {
             at_work(fs, &mut |fs| *ops += W::step(fs, task).unwrap_or_else(|e| failed(e)));
         }
     }
-    let moved = before.map(effect::Process::since);
-    if let Some(moved) = &moved {
-        assert_eq!(moved.descriptors, 0, "{workload}: descriptors are left open");
-    }
     for (number, fs) in systems.iter().enumerate() {
         at_work(fs, &mut |fs| {
-            let seen = Seen {
-                passes: PASSES,
-                ops: ops[number],
-                moved: moved.as_ref(),
-                tasks: TASKS as u64,
-            };
-            effect(&Place { fs, workload, place: place(number), here }, &seen);
+            let seen = Seen { passes: PASSES, ops: ops[number], bytes: None };
+            effect(&effect::Place { fs, workload, place: place(number), here: false }, &seen);
         });
     }
     // Made again, it can go on: nothing that a slice leaves stands in the way of the next.
@@ -88,33 +84,6 @@ fn passes<W: Workload, F: FileSystem>(systems: &[F], dir: &Path, workload: &Sele
             W::renew(fs, task).unwrap_or_else(|e| failed(e));
             W::step(fs, task).unwrap_or_else(|e| failed(e));
         });
-    }
-}
-
-/// On a directory of this kernel.
-struct Here {
-    top: PathBuf,
-    seen: usize,
-}
-
-impl Visitor for Here {
-    fn visit<W: Workload>(&mut self) {
-        let workload = small(&W::INFO);
-        let target = Target::Dir(self.top.clone());
-        // Mounts would stay in this process; the program's own tests have those. So would a thread's fd table.
-        let elsewhere = [Capability::Mounts, Capability::OwnTable];
-        if W::INFO.needs.iter().any(|need| elsewhere.contains(need)) {
-            return;
-        }
-        if let Err(refusal) = can_run(&workload, &target) {
-            println!("SKIPPED: {refusal}");
-            return;
-        }
-        let dir = self.top.join(W::INFO.name);
-        std::fs::create_dir(&dir).expect("make a directory");
-        std::env::set_current_dir(&dir).expect("go there");
-        passes::<W, Dir>(&[Dir, Dir], &dir, &workload, true);
-        self.seen += 1;
     }
 }
 
@@ -146,7 +115,7 @@ impl Visitor for InTheLab {
             task.leave();
         }
         let systems = [LabFs::new(first), LabFs::new(second)];
-        passes::<W, LabFs<Real>>(&systems, Path::new("/d"), &workload, false);
+        passes::<W, LabFs<Real>>(&systems, &workload);
         drop(systems);
         let kernel = Arc::into_inner(kernel).expect("the tasks have ended");
         let left = kernel.shut_down();
@@ -155,14 +124,8 @@ impl Visitor for InTheLab {
     }
 }
 
-/// One test, because it counts the descriptors of the process and goes from directory to directory.
 #[test]
-fn every_workload_has_its_effect() {
-    let top = tempfile::tempdir().expect("a temporary directory");
-    let mut here = Here { top: top.path().canonicalize().expect("it is there"), seen: 0 };
-    workloads::visit_all(&mut here);
-    assert!(here.seen > 80, "only {} workloads", here.seen);
-    std::env::set_current_dir("/").expect("out of what will be removed");
+fn every_workload_has_its_effect_in_the_lab() {
     for (number, era) in ERAS.iter().enumerate() {
         // Fd tables of their own differ by nothing but the era's design, which the differential test has for each.
         let modes = [TaskMode::Thread, TaskMode::Process];

@@ -2,6 +2,7 @@
 
 mod linux;
 mod op;
+mod simulated;
 
 use harness::LabFs;
 use lab::eras::{ERAS, Era};
@@ -9,6 +10,7 @@ use lab::vfs::{Kernel, Leftover, Task};
 use linux::{Linux, enter_namespace};
 use machine::{Cpu, Real};
 use op::{FDS, PROCESSES, Step, sequences};
+use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use std::path::Path;
 use std::sync::Arc;
@@ -39,23 +41,27 @@ fn the_lab_answers_as_linux_does() {
 
 fn compare() {
     let dir = tempfile::tempdir().expect("a directory to mount on");
-    let mut seed = [7; 32];
-    seed[..4].copy_from_slice(&number("LAB_SEED", 1).to_le_bytes());
-    let config = Config {
-        cases: number("LAB_CASES", CASES),
-        failure_persistence: None,
-        max_shrink_iters: 2000,
-        ..Config::default()
-    };
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
-    let result = TestRunner::new_with_rng(config, rng).run(&sequences(), |(steps, shared)| {
+    cases(number("LAB_CASES", CASES), &sequences(), |(steps, shared)| {
         let real = on_linux(dir.path(), &steps).map_err(|e| TestCaseError::fail(e.to_string()))?;
         for era in ERAS {
-            on_lab(era, shared, &steps, &real)?;
+            on_lab(era, shared, &steps, "Linux", &real)?;
         }
         Ok(())
     });
-    match result {
+}
+
+/// Runs `test` on so many of `strategy`.
+fn cases<S: Strategy>(
+    cases: u32,
+    strategy: &S,
+    test: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) {
+    let mut seed = [7; 32];
+    seed[..4].copy_from_slice(&number("LAB_SEED", 1).to_le_bytes());
+    let config =
+        Config { cases, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+    match TestRunner::new_with_rng(config, rng).run(strategy, test) {
         Ok(()) => {}
         // The reason has all of the shrunk case.
         Err(TestError::Fail(reason, _)) => panic!("{reason}"),
@@ -68,7 +74,14 @@ fn on_linux(dir: &Path, steps: &[Step]) -> std::io::Result<Vec<String>> {
     steps.iter().enumerate().map(|(at, step)| linux.run(at, step)).collect()
 }
 
-fn on_lab(era: &Era, shared: bool, steps: &[Step], real: &[String]) -> Result<(), TestCaseError> {
+/// Compares the lab's answers with those of `whose`.
+fn on_lab(
+    era: &Era,
+    shared: bool,
+    steps: &[Step],
+    whose: &str,
+    theirs: &[String],
+) -> Result<(), TestCaseError> {
     let kernel = Arc::new(Kernel::<Real>::new(era, PROCESSES + 1));
     let process = |cpu| LabFs::new(Task::new_process(&kernel, Cpu(cpu), FDS, shared));
     let processes: Vec<_> = (0..=PROCESSES).map(process).collect();
@@ -78,14 +91,14 @@ fn on_lab(era: &Era, shared: bool, steps: &[Step], real: &[String]) -> Result<()
         fs.enter();
         let answer = step.op.run(fs);
         fs.leave();
-        if answer != real[at] {
+        if answer != theirs[at] {
             return Err(TestCaseError::fail(format!(
-                "{}: {}: {:?}\nLinux: {}\nlab:   {answer}\nbefore, as Linux answers:{}",
+                "{}: {}: {:?}\n{whose}: {}\nlab:   {answer}\nbefore, as {whose} answers:{}",
                 era.name,
                 step.process,
                 step.op,
-                real[at],
-                history(&steps[..at], real)
+                theirs[at],
+                history(&steps[..at], theirs)
             )));
         }
     }
@@ -95,7 +108,7 @@ fn on_lab(era: &Era, shared: bool, steps: &[Step], real: &[String]) -> Result<()
     if left == Leftover::default() {
         Ok(())
     } else {
-        let history = history(steps, real);
+        let history = history(steps, theirs);
         let text = format!("{}: at the end there are left {left:?} after{history}", era.name);
         Err(TestCaseError::fail(text))
     }

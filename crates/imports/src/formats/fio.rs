@@ -6,7 +6,7 @@
 //! (`thread=1`): fio leaves others out of its JSON. Lines before the first brace are messages of fio.
 
 use crate::runs::{Draft, PROCESS, Series, THREAD, Times, UNKNOWN};
-use crate::text::Text;
+use crate::text::{Text, date};
 use crate::{Format, ImportError, Imported, names};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -129,13 +129,6 @@ fn parse(file: &str, text: &str) -> Result<Vec<Imported>, ImportError> {
         put(&mut draft, &jobs, &globals, &mut names_in_use);
     }
     Ok(vec![draft.finish(&text, text.stem())?])
-}
-
-/// RFC 3339 of seconds since 1970; none beyond what that can write.
-fn date(seconds: u64) -> Option<String> {
-    const YEAR_10000: u64 = 253_402_300_800;
-    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
-    (seconds < YEAR_10000).then(|| humantime::format_rfc3339_seconds(time).to_string())
 }
 
 /// Clones together, in the order of the file.

@@ -26,6 +26,7 @@ formats!(
     lkp,
     mmtests,
     perf_bench,
+    stress_ng,
 );
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
 //! A plain counter per mount and CPU. Who makes a mount read-only sets a flag that holds newcomers (MNT_WRITE_HOLD), sums the
 //! counters, and lets the newcomers go on.
 //!
-//! want: increment the own CPU's counter, full barrier, wait while HOLD is set, test the flags; decrement again if read-only.
+//! want: increment the own CPU's counter, full barrier, wait while HOLD is set, test the flags; if read-only, decrement again
+//! under vfsmount_lock, where they are tested once more.
 //! drop: decrement the own CPU's counter. To make a mount read-only, under vfsmount_lock: set HOLD, full barrier, sum;
 //! EBUSY if it is above 0, else set READONLY; write barrier, clear HOLD. The whole super block: HOLD on every mount of it, sum
 //! all, set the super block's flag, clear HOLD on all. One counter may be negative (opened here, closed there); only the sum
 //! counts.
 //!
-//! Shared: none; the own CPU's counter is written twice per operation, by plain stores. The flags are read.
+//! Shared: none; the own CPU's counter is written twice per operation, by plain stores. The flags are read. Who is refused
+//! takes vfsmount_lock, which nobody else takes but remounts.
 //!
 //! Ordering: store buffering. A writer increments, fences, reads HOLD; the remount sets HOLD, fences, reads the counters. If the
 //! writer's fence is first, the remount counts it (EBUSY). If not, the writer sees HOLD and waits; the clearing of HOLD is Release
@@ -20,6 +22,12 @@
 //! passing counts must not be taken for writers. The writer's tests make up for it: mount, super block, mount. If the mount's
 //! flag was cleared after the super block's was set without holding, who sees the former (Acquire) sees the latter; and the
 //! other way round for the third test.
+//!
+//! That lock is not in the kernel, which takes the count back without it. There a newcomer who has seen the mount read-only, and
+//! has not yet taken its count back, is taken for a writer by who makes it writable and read-only again meanwhile: EBUSY, and
+//! nobody had written. Here no remount comes between the last look at the flags and the decrement; and who finds the mount
+//! writable under the lock goes on as the writer that a remount may have counted. So a remount gets EBUSY exactly when somebody
+//! writes, as with every other design. What gets in pays nothing for it.
 //!
 //! Source: d3ef3d7351cc and 96029c4e09cc (2.6.30); the super block's side from the later s_readonly_remount (before it, the
 //! remount walked the open files).
@@ -49,30 +57,32 @@ impl PercpuHold {
 
     /// The design, for a kernel like `env`.
     pub fn make<P: Platform>(env: &Env) -> Box<dyn WriteCountDesign<P>> {
-        Box::new(Design::<false> { env: *env })
+        Box::new(Design::<NO_BUG> { env: *env })
     }
 }
 
-/// The design; if `early` with a seeded bug, for tests.
+/// The design with a seeded bug, for tests.
 #[cfg(test)]
-pub(super) fn ordered<P: Platform>(env: &Env, early: bool) -> Box<dyn WriteCountDesign<P>> {
-    if early {
-        Box::new(Design::<true> { env: *env })
-    } else {
-        Box::new(Design::<false> { env: *env })
-    }
+pub(super) fn seeded<P: Platform, const BUG: u8>(env: &Env) -> Box<dyn WriteCountDesign<P>> {
+    Box::new(Design::<BUG> { env: *env })
 }
 
-/// `EARLY`: clears HOLD before it sets the flag. A seeded bug, for tests.
-struct Design<const EARLY: bool> {
+/// The design as it is.
+pub(super) const NO_BUG: u8 = 0;
+/// A seeded bug: HOLD is cleared before the flag is set.
+pub(super) const EARLY: u8 = 1;
+/// A seeded bug (which the kernel has): who is refused takes its count back without the lock.
+pub(super) const UNLOCKED: u8 = 2;
+
+struct Design<const BUG: u8> {
     env: Env,
 }
 
-impl<P: Platform, const EARLY: bool> WriteCountDesign<P> for Design<EARLY> {
+impl<P: Platform, const BUG: u8> WriteCountDesign<P> for Design<BUG> {
     fn sb(&self) -> Arc<dyn SbWriters<P>> {
         let readonly = POwned::new(P::U32::new(0));
         P::name(&*readonly, "super_block.s_flags");
-        Arc::new(Sb::<P, EARLY> { cpus: self.env.cpus, readonly, mounts: Mounts::new(&self.env) })
+        Arc::new(Sb::<P, BUG> { cpus: self.env.cpus, readonly, mounts: Mounts::new(&self.env) })
     }
 }
 
@@ -117,15 +127,15 @@ impl<P: Platform> Count<P> {
     }
 }
 
-struct Sb<P: Platform, const EARLY: bool> {
+struct Sb<P: Platform, const BUG: u8> {
     cpus: usize,
     readonly: POwned<P, P::U32>,
     mounts: Mounts<P, Count<P>>,
 }
 
-impl<P: Platform, const EARLY: bool> Sb<P, EARLY> {
+impl<P: Platform, const BUG: u8> Sb<P, BUG> {
     /// Holds newcomers on these mounts, and calls `set` if nobody writes there. Under vfsmount_lock. Mounts that are read-only
-    /// are left out: who is counted there is about to fail.
+    /// are left out: who is counted there is about to be refused.
     fn make_readonly(
         mounts: &[Arc<Count<P>>],
         busy: Busy<'_>,
@@ -144,20 +154,20 @@ impl<P: Platform, const EARLY: bool> Sb<P, EARLY> {
                 mount.flags.fetch_and(!HOLD, Release);
             }
         };
-        if EARLY {
+        if BUG == EARLY {
             release();
         }
         if !busy {
             set();
         }
-        if !EARLY {
+        if BUG != EARLY {
             release();
         }
         if busy { Err(Errno::BUSY) } else { Ok(()) }
     }
 }
 
-impl<P: Platform, const EARLY: bool> SbWriters<P> for Sb<P, EARLY> {
+impl<P: Platform, const BUG: u8> SbWriters<P> for Sb<P, BUG> {
     fn mount(self: Arc<Self>) -> Box<dyn MountWriters<P>> {
         let me = self.mounts.add(|| Count::new(self.cpus));
         Box::new(Mount { me, sb: self })
@@ -183,19 +193,35 @@ impl<P: Platform, const EARLY: bool> SbWriters<P> for Sb<P, EARLY> {
     }
 }
 
-struct Mount<P: Platform, const EARLY: bool> {
+struct Mount<P: Platform, const BUG: u8> {
     me: Arc<Count<P>>,
-    sb: Arc<Sb<P, EARLY>>,
+    sb: Arc<Sb<P, BUG>>,
 }
 
-impl<P: Platform, const EARLY: bool> MountWriters<P> for Mount<P, EARLY> {
+impl<P: Platform, const BUG: u8> Mount<P, BUG> {
+    /// Takes the own CPU's count back, unless the mount has become writable meanwhile.
+    #[cold]
+    fn refused(&self, cpu: Cpu) -> Result<(), Errno> {
+        let refuse = || {
+            self.me.add(cpu, -1);
+            Err(Errno::ROFS)
+        };
+        if BUG == UNLOCKED {
+            return refuse();
+        }
+        self.sb.mounts.with(|_| {
+            if self.me.is_readonly() || self.sb.is_readonly() { refuse() } else { Ok(()) }
+        })
+    }
+}
+
+impl<P: Platform, const BUG: u8> MountWriters<P> for Mount<P, BUG> {
     fn want(&self, cx: Cx<'_, P>) -> Result<(), Errno> {
         self.me.add(cx.cpu, 1);
         P::fence(SeqCst);
         let flags = self.me.flags.spin_until(Acquire, |flags| flags & HOLD == 0);
         if flags & READONLY != 0 || self.sb.is_readonly() || self.me.is_readonly() {
-            self.me.add(cx.cpu, -1);
-            return Err(Errno::ROFS);
+            return self.refused(cx.cpu);
         }
         Ok(())
     }
@@ -217,7 +243,7 @@ impl<P: Platform, const EARLY: bool> MountWriters<P> for Mount<P, EARLY> {
                     Ok(())
                 }
                 Access::ReadOnly(busy) => {
-                    Sb::<P, EARLY>::make_readonly(std::slice::from_ref(&self.me), busy, set)
+                    Sb::<P, BUG>::make_readonly(std::slice::from_ref(&self.me), busy, set)
                 }
                 Access::Writable => {
                     // Release: as for the super block.
@@ -233,7 +259,7 @@ impl<P: Platform, const EARLY: bool> MountWriters<P> for Mount<P, EARLY> {
     }
 }
 
-impl<P: Platform, const EARLY: bool> Drop for Mount<P, EARLY> {
+impl<P: Platform, const BUG: u8> Drop for Mount<P, BUG> {
     fn drop(&mut self) {
         self.sb.mounts.remove(&self.me);
     }

@@ -170,6 +170,27 @@ pub(super) fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
+/// By which method the intervals were made: "95 % intervals, all task counts together: BCa bootstrap".
+pub(super) fn method(curve: &ComparedCurve) -> Option<String> {
+    let mut by_method: Vec<(&str, Vec<&ComparedPoint>)> = Vec::new();
+    for point in curve.points.iter().filter(|point| point.interval.is_some()) {
+        let Some(method) = point.method.as_deref() else { continue };
+        match by_method.iter_mut().find(|(known, _)| *known == method) {
+            Some((_, points)) => points.push(point),
+            None => by_method.push((method, vec![point])),
+        }
+    }
+    let methods: Vec<String> = match &by_method[..] {
+        [] => return None,
+        [(method, _)] => vec![(*method).to_owned()],
+        several => several
+            .iter()
+            .map(|(method, points)| format!("{method} at {}", tasks(points)))
+            .collect(),
+    };
+    Some(format!("95 % intervals, all task counts together: {}", methods.join("; ")))
+}
+
 /// What became of the shape of the curve, in words. What moved by chance is not said.
 pub(super) fn shape(curve: &ComparedCurve) -> Vec<String> {
     let Some(ShapeChange { peak, knee, retrograde, usl, no_fit }) = &curve.shape else {

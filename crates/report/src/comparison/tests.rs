@@ -19,7 +19,7 @@ fn point(tasks: u32, rates: [f64; 2], verdict: Verdict) -> ComparedPoint {
         p: Some(0.004),
         verdict,
         rounds: 8,
-        method: Some("bca".to_owned()),
+        method: Some("BCa bootstrap".to_owned()),
         notes: Vec::new(),
     }
 }
@@ -83,7 +83,7 @@ fn stored() -> Comparison {
     stored.labels = ["v6.12".to_owned(), "v6.12 with the patch \u{1b}[2J".to_owned()];
     for point in &mut stored.curves[0].points {
         point.verdict = Verdict::Undecided { more_rounds: Some(210) };
-        point.method = Some("welch".to_owned());
+        point.method = Some("Yuen-Welch t".to_owned());
     }
     stored.curves[0].points[0].interval = None;
     stored.curves[0].points[0].notes = vec!["rounds drift by 4 %: interval widened".to_owned()];

@@ -86,7 +86,8 @@ pub(super) fn title(comparison: &Comparison, curve: &ComparedCurve) -> String {
 
 /// What is to be said below the table.
 pub(crate) fn notes(curve: &ComparedCurve) -> Vec<String> {
-    let mut lines = sentence::shape(curve);
+    let mut lines: Vec<String> = sentence::method(curve).into_iter().collect();
+    lines.extend(sentence::shape(curve));
     for point in &curve.points {
         let task = if point.tasks == 1 { "task" } else { "tasks" };
         let note = |note: &String| format!("at {} {task}: {}", point.tasks, escape::plain(note));

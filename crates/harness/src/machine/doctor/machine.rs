@@ -19,6 +19,9 @@ const TIGHT_MEMORY: u64 = 256 << 20;
 /// Load average above which other work is assumed: a doctor alone adds next to nothing.
 const OTHER_WORK: f64 = 0.5;
 
+/// Where the machine does not say how fast its CPUs run.
+const FREQUENCY: &str = "on bare hardware load the CPUs' cpufreq driver; in a virtual machine set it on the host, or trust ratios only";
+
 /// Parts of the state of a vulnerability that are paid at every entry to or return from the kernel, or at every indirect call,
 /// of which a path through the VFS has many. Whole parts: `IBRS_FW`, `Enhanced IBRS` or `IBPB: conditional` cost it nothing.
 const DEAR_MITIGATIONS: [&str; 13] = [
@@ -41,7 +44,10 @@ const DEAR_MITIGATIONS: [&str; 13] = [
 pub(super) fn examine(roots: &Roots) -> Vec<Finding> {
     let usable = match affinity::usable_in(roots) {
         Ok(usable) => usable,
-        Err(error) => return vec![Finding::problem("cpus", error.to_string())],
+        Err(error) => {
+            let remedy = "give it CPUs that are online (taskset, or the cpuset of its cgroup), and mount /sys";
+            return vec![Finding::problem("cpus", error.to_string()).remedy(remedy)];
+        }
     };
     let subject =
         Subject { roots, host: host::describe(roots, &usable), cgroups: Cgroups::read(roots) };
@@ -115,7 +121,8 @@ impl Subject<'_> {
             return Finding::note(
                 "topology",
                 format!("{what}: beyond {cores} siblings share cores"),
-            );
+            )
+            .remedy(format!("pin (cores), and read the curve up to {cores} as that of cores"));
         }
         Finding::ok("topology", what)
     }
@@ -151,7 +158,8 @@ impl Subject<'_> {
             return Finding::unreadable(
                 "governor",
                 format!("no {}; the frequency may vary unseen", file.display()),
-            );
+            )
+            .remedy(FREQUENCY);
         }
         match warnings::governor(&self.host) {
             Some(warning) => Finding::note("governor", warning.message).remedy(warning.advice),
@@ -167,7 +175,7 @@ impl Subject<'_> {
                 let dir = self.roots.cpus();
                 let why =
                     format!("neither intel_pstate/no_turbo nor cpufreq/boost in {}", dir.display());
-                Finding::unreadable("turbo", why)
+                Finding::unreadable("turbo", why).remedy(FREQUENCY)
             }
         }
     }
@@ -252,6 +260,7 @@ impl Subject<'_> {
         match limit {
             Err(why) => {
                 Finding::note(name, format!("{what}; limit of the cgroup not readable: {why}"))
+                    .remedy("see that /proc and /sys/fs/cgroup are mounted and readable")
             }
             Ok(_) => Finding::ok(name, what),
         }

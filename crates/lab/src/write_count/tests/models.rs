@@ -5,7 +5,8 @@
 
 use super::{World, names};
 use crate::design::Env;
-use crate::write_count::{WriteCountDesign, percpu_hold};
+use crate::write_count::WriteCountDesign;
+use crate::write_count::percpu_hold::{self, EARLY, NO_BUG, UNLOCKED};
 use loom::sync::atomic::AtomicU32;
 use machine::testing::{self, Unfenced, found, model};
 use machine::{Loom, Platform, SpinKind};
@@ -296,12 +297,52 @@ fn seeded_bug_no_fence_in_want() {
 
 #[test]
 fn seeded_bug_hold_cleared_before_the_flag_is_set() {
+    fn found_in<const BUG: u8>(whole: bool) -> bool {
+        found(2, move || {
+            let world = seeded::<BUG>(1);
+            writer_against_remount("percpu_hold", &world, whole);
+        })
+    }
+    for whole in [false, true] {
+        assert!(found_in::<EARLY>(whole));
+        assert!(!found_in::<NO_BUG>(whole));
+    }
+}
+
+fn seeded<const BUG: u8>(mounts: usize) -> Arc<World<Loom>> {
     let env = Env { cpus: 2, spin: SpinKind::Queued };
-    for (early, whole) in [(true, false), (true, true), (false, false), (false, true)] {
-        let found = found(2, move || {
-            let design: Box<dyn WriteCountDesign<Loom>> = percpu_hold::ordered(&env, early);
-            writer_against_remount("percpu_hold", &Arc::new(World::new(&*design, 1)), whole);
+    let design: Box<dyn WriteCountDesign<Loom>> = percpu_hold::seeded::<Loom, BUG>(&env);
+    Arc::new(World::new(&*design, mounts))
+}
+
+/// A writer comes while the mount is read-only; it becomes writable and read-only again.
+fn writable_for_a_moment(name: &str, world: &Arc<World<Loom>>, before: bool, whole: bool) {
+    let set = |whole, readonly| set(&**world, whole, readonly);
+    assert_eq!(set(before, true), Ok(()));
+    let writer = spawn(world, |world| write(world, 0, 0));
+    assert_eq!(set(before, false), Ok(()));
+    let frozen = set(whole, true);
+    let written = writer.join().expect("no assertion failed");
+    assert!(frozen.is_ok() || written, "{name}: EBUSY though nobody wrote");
+    assert!(freeze(world, whole), "{name}: nobody writes any more");
+}
+
+#[test]
+fn who_is_refused_is_never_taken_for_a_writer() {
+    for (before, after) in [(false, false), (false, true), (true, false), (true, true)] {
+        each(names(), 2, 1, move |name, world| {
+            writable_for_a_moment(name, &world, before, after);
         });
-        assert_eq!(found, early);
+    }
+}
+
+#[test]
+fn seeded_bug_a_count_taken_back_without_the_lock() {
+    fn found_in<const BUG: u8>(whole: bool) -> bool {
+        found(2, move || writable_for_a_moment("percpu_hold", &seeded::<BUG>(1), whole, whole))
+    }
+    for whole in [false, true] {
+        assert!(found_in::<UNLOCKED>(whole));
+        assert!(!found_in::<NO_BUG>(whole));
     }
 }
