@@ -494,6 +494,28 @@ fn a_terminal_sees_progress_and_is_clean_afterwards() {
 }
 
 #[test]
+fn names_in_data_cannot_steer_a_terminal_and_are_whole_in_a_file() {
+    let dir = temp_dir();
+    let odd = dir.path().join("a\u{1b}[2Jb\u{202e}c\u{9b}d");
+    fs::create_dir(&odd).expect("make a directory");
+    let odd = odd.to_str().expect("UTF-8");
+    for format in ["csv", "json", "jsonl"] {
+        let run = format!(
+            "exec \"$PROGRAM\" run --rounds 2 --slice 1ms --tasks 1 --format {format} --on \"dir:$ODD\""
+        );
+        let Some(text) = on_terminal(&format!("{run} 2>/dev/null"), &[("ODD", odd)]) else {
+            return;
+        };
+        let bad = text.chars().find(|c| matches!(c, '\u{1b}' | '\u{202e}' | '\u{9b}'));
+        assert!(bad.is_none() && text.contains("b\\u{202e}c"), "{format}: {text:?}");
+        let to_file = format!("{run} 2>/dev/null >\"$ODD/out\"");
+        on_terminal(&to_file, &[("ODD", odd)]);
+        let text = fs::read_to_string(format!("{odd}/out")).expect("what was redirected");
+        assert!(text.contains("b\u{202e}c"), "{format}: {text:?}");
+    }
+}
+
+#[test]
 fn progress_is_of_signs_that_the_terminal_has() {
     let progress = format!("{RUN} >/dev/null");
     let Some(text) = on_terminal(&progress, &[]) else { return };

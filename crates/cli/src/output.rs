@@ -78,12 +78,39 @@ impl Output {
 /// Prints to stdout. A reader who has seen enough (`| head`) is no error.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
+    let tamed = out.is_terminal().then(|| tamed(text));
+    let text = tamed.as_deref().unwrap_or(text);
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(error).context("cannot write the result")
         }
         _ => Ok(()),
     }
+}
+
+/// `text` for a terminal: nothing in it steers one but the colours of our own formats. In CSV and JSON a name is data and stands as it
+/// is, which in a file is right.
+fn tamed(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let colour = colour(rest);
+        let (taken, next) = rest.split_at(colour.max(c.len_utf8()));
+        match c {
+            '\n' | '\t' => shown.push(c),
+            c if colour == 0 && report::is_unprintable(c) => shown.extend(c.escape_default()),
+            _ => shown.push_str(taken),
+        }
+        rest = next;
+    }
+    shown
+}
+
+/// Length of the sequence for colour or weight that `text` begins with, or 0: ESC [ digits and semicolons m.
+fn colour(text: &str) -> usize {
+    let Some(numbers) = text.strip_prefix("\u{1b}[") else { return 0 };
+    let after = numbers.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+    if after.starts_with('m') { text.len() - after.len() + 1 } else { 0 }
 }
 
 /// Tells the user something on stderr. That nobody can read it stops nothing; names in it cannot steer a terminal.
@@ -178,4 +205,24 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
     temporary.as_file().sync_all()?;
     temporary.persist(file)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_colours_and_nothing_else_that_it_would_obey() {
+        let cases = [
+            ("plain ± ⣀\n\tx", "plain ± ⣀\n\tx"),
+            ("\u{1b}[1mbold\u{1b}[0m \u{1b}[38;5;4mx", "\u{1b}[1mbold\u{1b}[0m \u{1b}[38;5;4mx"),
+            ("\u{1b}[2J\u{1b}]0;x\u{7}", "\\u{1b}[2J\\u{1b}]0;x\\u{7}"),
+            ("a\u{202e}b\u{9b}1mc\r", "a\\u{202e}b\\u{9b}1mc\\r"),
+            ("\u{1b}", "\\u{1b}"),
+            ("\u{1b}[", "\\u{1b}["),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(tamed(text), shown);
+        }
+    }
 }

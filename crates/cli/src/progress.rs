@@ -38,6 +38,8 @@ pub(crate) struct Bar {
     labels: Vec<String>,
     began: Instant,
     unicode: bool,
+    /// The last estimate, which stands until there is another.
+    estimate: Option<Estimate>,
 }
 
 impl Bar {
@@ -47,7 +49,7 @@ impl Bar {
         let unicode = output::is_unicode(&std::io::stderr());
         bar.set_style(style("{msg} {wide_bar} {pos}/{len}{prefix}", unicode));
         let labels = labels.iter().map(|label| shortened(label)).collect();
-        Bar { bar, labels, began: Instant::now(), unicode }
+        Bar { bar, labels, began: Instant::now(), unicode, estimate: None }
     }
 
     /// Takes note; indicatif limits how often it draws.
@@ -55,14 +57,15 @@ impl Bar {
         if self.bar.is_hidden() {
             return;
         }
-        self.bar.set_message(self.said(&progress));
+        self.estimate = progress.estimate.or(self.estimate);
+        self.bar.set_message(self.said(progress.phase));
         self.bar.set_prefix(left(&progress, self.began.elapsed()));
         self.bar.set_length(u64::from(progress.of));
         self.bar.set_position(u64::from(progress.done));
     }
 
-    fn said(&self, progress: &Progress) -> String {
-        match (progress.phase, progress.estimate) {
+    fn said(&self, phase: Phase) -> String {
+        match (phase, self.estimate) {
             (Phase::WarmingUp, _) => "warming up, rounds:".to_owned(),
             (Phase::Tracing, _) => "looking for locks, task counts:".to_owned(),
             (Phase::Measuring, None) => "measuring, rounds:".to_owned(),

@@ -28,7 +28,7 @@ pub struct Progress {
     pub of: u32,
     /// Time until the last of them is over, as far as that is known.
     pub left: Option<Duration>,
-    /// What is known so far of the point that a slice was just taken of.
+    /// What is known so far of the point that a slice was just taken of; only now and then.
     pub estimate: Option<Estimate>,
 }
 

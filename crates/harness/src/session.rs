@@ -24,6 +24,9 @@ const OVER: Duration = Duration::from_secs(1);
 /// With so many disturbed rounds and not one good one, and the time spent, the run is given up.
 const DISTURBED: u32 = 10;
 
+/// Between two estimates for those who watch: the medians of a long run take longer than nothing.
+const ESTIMATES: Duration = Duration::from_millis(200);
+
 /// What came of one round, per point; empty if it was disturbed.
 type Round = Vec<(Vec<Sample>, Told)>;
 
@@ -54,6 +57,8 @@ pub(crate) struct Session<'a> {
     boots_over: u32,
     /// Per point the rate of each round so far, for those who watch.
     seen: Vec<Vec<f64>>,
+    /// When the last estimate was made.
+    estimated: Option<Instant>,
     /// When rounds that count began.
     measuring: Option<Instant>,
 }
@@ -78,6 +83,7 @@ impl<'a> Session<'a> {
             boots: vec![Vec::new(); plan.points.len()],
             boots_over: 0,
             seen: vec![Vec::new(); plan.points.len()],
+            estimated: None,
             measuring: None,
         }
     }
@@ -130,11 +136,15 @@ impl<'a> Session<'a> {
         Some(each * rounds.saturating_sub(self.rounds))
     }
 
-    /// What is known so far of a point; none before the first round that counts.
-    fn estimate(&self, at: usize) -> Option<Estimate> {
+    /// What is known so far of a point; none before the first round that counts, nor shortly after another estimate.
+    fn estimate(&mut self, at: usize) -> Option<Estimate> {
+        if self.estimated.is_some_and(|last| last.elapsed() < ESTIMATES) {
+            return None;
+        }
         let (rates, PlannedPoint { curve, tasks, .. }) = (&self.seen[at], &self.plan.points[at]);
         let ops_per_s = stats::median(rates).filter(|median| *median > 0.0)?;
         let half = stats::median_ci95(rates).map(|[low, high]| (high - low) / 2.0 / ops_per_s);
+        self.estimated = Some(Instant::now());
         Some(Estimate { curve: *curve, tasks: *tasks, ops_per_s, half })
     }
 
