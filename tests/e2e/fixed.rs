@@ -211,6 +211,63 @@ fn what_is_no_fixed_work_is_a_mistake_in_words() {
     }
 }
 
+/// A run of the one side and of the other is a round, and each phase is compared.
+#[test]
+fn two_targets_are_compared_by_runs_in_turn() {
+    let (before, after) = (temp_dir(), temp_dir());
+    let sides = [on(before.path()), on(after.path())];
+    let ask =
+        |more: &[&str]| run(&mut vfscale(&[&["compare", &sides[0], &sides[1]], more].concat()));
+    let small = ["tiobench:size=64K", "--tasks", "1,2", "--rounds", "6", "--format", "json"];
+    let ran = ask(&small).exits(0);
+    let comparison: results::Comparison = serde_json::from_str(&ran.stdout).expect("a record");
+    assert_eq!(comparison.pairing, results::Pairing::Interleaved);
+    let compared: Vec<&str> = comparison.curves.iter().map(|c| c.workload.as_str()).collect();
+    let phase = |name: &str| format!("tiobench_{name}:size=64K");
+    assert_eq!(compared, ["seq_write", "rand_write", "seq_read", "rand_read"].map(phase));
+    for curve in &comparison.curves {
+        assert_eq!(curve.targets, sides);
+        assert_eq!(curve.metric.unit, "MB/s");
+        let points: Vec<(u32, u32)> = curve.points.iter().map(|p| (p.tasks, p.rounds)).collect();
+        assert_eq!(points, [(1, 6), (2, 6)], "{}", curve.workload);
+        assert!(curve.points.iter().all(|p| p.before > 0.0 && p.after > 0.0));
+    }
+    for (more, says) in [
+        (&["tiobench", "open_close"][..], "is compared alone"),
+        (&["tiobench", "--slice", "5ms"], "its work is fixed"),
+        (&["aim7", "--mode", "process,thread"], "in one --mode at a time"),
+        (&["tiobench:size=1K,block=4K"], "less than one block"),
+    ] {
+        let ran = ask(more).exits(2);
+        assert!(ran.stderr.contains(says), "{says}: {ran}");
+    }
+    let states = ["compare", &sides[0], "tiobench", "--before-cmd", "true", "--after-cmd", "true"];
+    let ran = run(&mut vfscale(&states)).exits(2);
+    assert!(ran.stderr.contains("run it in each state with --save NAME"), "{ran}");
+    assert!(dir_is_empty(before.path()) && dir_is_empty(after.path()));
+}
+
+/// The stored runs of it can be compared by its name, and check says what to do instead.
+#[test]
+fn stored_runs_of_fixed_work_are_compared_and_not_checked() {
+    let target = temp_dir();
+    let place = temp_dir();
+    let file = |name: &str| place.path().join(name).display().to_string();
+    let (one, two) = (file("one.json"), file("two.json"));
+    for name in [&one, &two] {
+        let small = ["run", "tiobench", "--size", "64k", "--threads", "2", "--runs", "2"];
+        let to = ["--on", &on(target.path()), "--format", "json", "--output", name];
+        run(&mut vfscale(&[&small[..], &to].concat())).exits(0);
+    }
+    let ran = run(&mut vfscale(&["compare", &one, &two, "tiobench:size=64K"])).exits(0);
+    assert!(ran.stdout.contains("tiobench_rand_read:size=64K"), "{ran}");
+    for workload in [&[][..], &["tiobench:size=64K"]] {
+        let ran = run(&mut vfscale(&[&["check", "--against", &one], workload].concat())).exits(2);
+        assert!(ran.stderr.contains("tiobench is fixed work"), "{ran}");
+        assert!(ran.stderr.contains("vfscale compare"), "{ran}");
+    }
+}
+
 #[test]
 fn files_that_have_no_room_are_refused_before_the_start() {
     let Some(mount) = Mount::tmpfs("size=1m") else { return };
