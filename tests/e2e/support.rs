@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Long enough for every run here on a busy machine; a program that takes longer hangs.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(120);
 /// Between two looks at something that is waited for.
 const LOOK: Duration = Duration::from_millis(5);
 /// Uid and gid of a user without privileges; no entry in /etc/passwd is needed.
