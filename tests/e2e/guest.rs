@@ -258,9 +258,10 @@ fn a_guest_that_dies_ends_the_run_with_its_console() {
     if !ready(&["6.1"]) {
         return;
     }
-    for (append, parts) in
-        [("rdinit=/nothing", ["Kernel panic", "  | ["]), ("mem=60M", ["it was booted twice", "for new RAMDISK"])]
-    {
+    for (append, parts) in [
+        ("rdinit=/nothing", ["Kernel panic", "  | ["]),
+        ("mem=60M", ["it was booted twice", "for new RAMDISK"]),
+    ] {
         let ran = vfscale_run(&["run", "--on", &format!("guest:6.1,append={append}")]).exits(3);
         assert!(parts.iter().all(|part| ran.stderr.contains(part)), "{ran}");
         assert_eq!(ran.stdout, "");
