@@ -3,11 +3,21 @@
 use crate::mail;
 use results::{Host, Run};
 
+/// argv as a shell would take it.
+pub(crate) fn shell(command: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
+    let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    command.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// Labels and values in a fixed order. The values hold names from outside: pass them through [`crate::escape`].
 pub(crate) fn conditions(run: &Run) -> Vec<(&'static str, String)> {
     let (host, plan) = (&run.host, &run.plan);
     let mut lines = vec![
-        ("command", run.command.join(" ")),
+        ("command", shell(&run.command)),
         ("started", format!("{}, vfscale {}", run.started, run.vfscale)),
         (
             "rounds",
@@ -149,6 +159,17 @@ mod tests {
         for (cpus, expected) in cases {
             assert_eq!(ranges(cpus), expected);
         }
+    }
+
+    #[test]
+    fn a_command_can_be_given_to_a_shell_again() {
+        let mut run = crate::fixture::run();
+        let words =
+            ["vfscale", "compare", "--before-cmd", "mount -o remount,ro /a", "dir:it's", ""];
+        run.command = words.map(str::to_owned).to_vec();
+        let command = &conditions(&run)[0];
+        let quoted = r"vfscale compare --before-cmd 'mount -o remount,ro /a' 'dir:it'\''s' ''";
+        assert_eq!(*command, ("command", quoted.to_owned()));
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(crate) fn comparison(comparison: &Comparison) -> String {
         @for section in behind { (section) }
         section {
             h2 { "Command" }
-            pre tabindex="0" { code { (escape::plain(&super::shell(&comparison.command))) } }
+            pre tabindex="0" { code { (escape::plain(&crate::conditions::shell(&comparison.command))) } }
         }
         (conditions_of("Conditions before", &comparison.before))
         (conditions_of("Conditions after", &comparison.after))

@@ -68,7 +68,7 @@ pub fn sections_html(title: &str, sections: &[Section]) -> String {
                         Block::Heading(text) => h3 { (escape::plain(text)) },
                         Block::Item(text) => p { (escape::plain(text)) },
                         Block::Table(caption, rows) => (table::of_rows(caption, rows)),
-                        Block::Command(command) => pre tabindex="0" { code { (escape::plain(&shell(command))) } },
+                        Block::Command(command) => pre tabindex="0" { code { (escape::plain(&conditions::shell(command))) } },
                     }
                 }
             }
@@ -118,20 +118,10 @@ fn conditions_of(heading: &str, run: &Run) -> Markup {
         section {
             h2 { (heading) }
             p { "Measured with this command:" }
-            pre tabindex="0" { code { (escape::plain(&shell(&run.command))) } }
+            pre tabindex="0" { code { (escape::plain(&conditions::shell(&run.command))) } }
             (table::facts(&facts))
         }
     }
-}
-
-/// argv as a shell would take it.
-fn shell(command: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
-    let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    command.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 fn warnings<'a>(all: impl Iterator<Item = &'a Warning>) -> Markup {

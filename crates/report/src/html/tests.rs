@@ -190,8 +190,9 @@ fn the_script_reads_the_numbers_of_the_record() {
 
 #[test]
 fn a_command_can_be_copied_to_a_shell() {
-    let words =
-        |words: &[&str]| shell(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
+    let words = |words: &[&str]| {
+        crate::conditions::shell(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+    };
     assert_eq!(words(&["vfscale", "run", "--on", "dir:/mnt/x"]), "vfscale run --on dir:/mnt/x");
     assert_eq!(words(&["a b", "", "it's", "$x"]), "'a b' '' 'it'\\''s' '$x'");
 }
