@@ -38,7 +38,7 @@ fn render(comparison: &Comparison, style: &Style) -> String {
         }
     }
     blocks.push(list(&text::unmatched(comparison)));
-    let warning = |warning: &&Warning| format!("warning: {}: {}", warning.message, warning.advice);
+    let warning = |warning: &Warning| format!("warning: {}: {}", warning.message, warning.advice);
     let warnings: Vec<String> = text::warned(comparison).iter().map(warning).collect();
     blocks.push(list(&warnings));
     blocks.push("### Conditions".to_owned());

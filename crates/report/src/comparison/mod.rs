@@ -11,7 +11,7 @@ use results::{ComparedCurve, Comparison};
 pub(crate) use sentence::pairing;
 pub use sentence::verdict;
 pub(crate) use table::of as table_of;
-pub(crate) use text::{both, differences, heading, notes, partial, sides};
+pub(crate) use text::{both, differences, heading, notes, partial, sides, warned};
 
 /// A way to write a comparison.
 #[derive(Clone, Copy, Debug)]

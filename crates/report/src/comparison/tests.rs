@@ -254,6 +254,25 @@ fn what_makes_numbers_less_true_is_in_all_that_people_read() {
 }
 
 #[test]
+fn a_warning_of_one_stored_run_says_of_which() {
+    let warning = |message: &str| Warning {
+        code: "load".to_owned(),
+        message: message.to_owned(),
+        advice: "stop other work".to_owned(),
+    };
+    let mut comparison = stored();
+    comparison.before.warnings = vec![warning("no CPU quota seen"), warning("load of 82 %")];
+    comparison.after.warnings = vec![warning("load of 84 %"), warning("no CPU quota seen")];
+    let said = |comparison: &Comparison| -> Vec<String> {
+        super::warned(comparison).into_iter().map(|warning| warning.message).collect()
+    };
+    let expected = ["no CPU quota seen", "before: load of 82 %", "after: load of 84 %"];
+    assert_eq!(said(&comparison), expected);
+    comparison.pairing = Pairing::Interleaved;
+    assert_eq!(said(&comparison), ["no CPU quota seen", "load of 82 %", "load of 84 %"]);
+}
+
+#[test]
 fn of_several_metrics_each_has_its_own_curve() {
     let mut comparison = comparison();
     let seconds = Metric { unit: "s".to_owned(), lower_is_better: true };

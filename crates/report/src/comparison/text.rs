@@ -3,7 +3,7 @@
 use super::{ComparisonFormat, labels, sentence, table};
 use crate::layout::{emphasis, text as lay_out};
 use crate::{Medium, Style, conditions, escape, locks, plot};
-use results::{ComparedCurve, Comparison, Curve, Kind, Warning};
+use results::{ComparedCurve, Comparison, Curve, Kind, Pairing, Warning};
 
 pub(super) const FORMAT: ComparisonFormat = ComparisonFormat {
     name: "text",
@@ -145,15 +145,22 @@ fn warnings(comparison: &Comparison, style: &Style) -> Vec<String> {
             escape::plain(&warning.advice)
         )
     };
-    warned(comparison).into_iter().map(line).collect()
+    warned(comparison).iter().map(line).collect()
 }
 
-/// The warnings of both sides, each once.
-pub(super) fn warned(comparison: &Comparison) -> Vec<&Warning> {
-    let mut seen: Vec<&Warning> = Vec::new();
-    for warning in comparison.before.warnings.iter().chain(&comparison.after.warnings) {
-        if !seen.contains(&warning) {
-            seen.push(warning);
+/// The warnings of both sides, each once. Of stored runs, one that only one side has says which.
+pub(crate) fn warned(comparison: &Comparison) -> Vec<Warning> {
+    let (before, after) = (&comparison.before.warnings, &comparison.after.warnings);
+    let mut seen: Vec<Warning> = Vec::new();
+    for (side, own, other) in [("before", before, after), ("after", after, before)] {
+        for warning in own {
+            let mut warning = warning.clone();
+            if comparison.pairing == Pairing::Stored && !other.contains(&warning) {
+                warning.message = format!("{side}: {}", warning.message);
+            }
+            if !seen.contains(&warning) {
+                seen.push(warning);
+            }
         }
     }
     seen

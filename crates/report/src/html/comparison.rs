@@ -3,7 +3,7 @@
 use super::figure::{Figures, Level};
 use super::run::{ROOM, behind_curve};
 use super::{conditions_of, page, table, warnings};
-use crate::comparison::{self, differences, pairing, partial, table_of, verdict};
+use crate::comparison::{self, differences, pairing, partial, table_of, verdict, warned};
 use crate::figures::compared;
 use crate::{escape, locks};
 use maud::{Markup, html};
@@ -42,7 +42,7 @@ pub(crate) fn comparison(comparison: &Comparison) -> String {
         runs.into_iter().filter_map(|(side, run)| figures.flame(run, side)).collect();
     let body = html! {
         (differing(&differences(comparison)))
-        (warnings(runs.into_iter().flat_map(|(_, run)| &run.warnings)))
+        (warnings(warned(comparison).iter()))
         @for section in sections { (section) }
         @if !comparison.unmatched.is_empty() {
             section {
