@@ -249,7 +249,7 @@ fn measured(request: FixedRequest) -> anyhow::Result<Option<measure::Done>> {
     let seed = request.seed;
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
     let plan = FixedPlan::new(request)?;
-    output::tell(&plan.to_string());
+    output::tell_line(&plan.to_string());
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let mut bar = Bar::new(Vec::new());
     let measured = run_fixed(&plan, &interrupt, &mut |progress| bar.show(progress));

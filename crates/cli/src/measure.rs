@@ -37,7 +37,7 @@ pub(crate) fn measure(
     let seed = request.seed;
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
     let plan = Plan::new(request)?;
-    output::tell(&plan.to_string());
+    output::tell_line(&plan.to_string());
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let mut bar = Bar::new(labels);
     let measured = harness::run(&plan, &interrupt, &mut |progress| bar.show(progress));

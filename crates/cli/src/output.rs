@@ -120,6 +120,16 @@ pub(crate) fn tell(text: &str) {
     let _ = std::io::stderr().lock().write_all(shown.as_bytes());
 }
 
+/// [`tell`] for what is one line, whatever the names in it hold.
+pub(crate) fn tell_line(text: &str) {
+    tell(&one_line(text));
+}
+
+/// [`harmless`], and on one line.
+pub(crate) fn one_line(text: &str) -> String {
+    harmless(text).replace('\n', "\\n")
+}
+
 /// `text` without what a terminal would obey; newlines stay.
 pub(crate) fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len() + 1);
@@ -224,5 +234,11 @@ mod tests {
         for (text, shown) in cases {
             assert_eq!(tamed(text), shown);
         }
+    }
+
+    #[test]
+    fn a_name_cannot_break_a_line_in_two() {
+        let plan = "plan: open_close on dir:/mnt/a\nplan: nothing\u{1b}[2J";
+        assert_eq!(one_line(plan), "plan: open_close on dir:/mnt/a\\nplan: nothing\\u{1b}[2J");
     }
 }

@@ -84,7 +84,7 @@ impl Bar {
 /// As much of a name as leaves room beside it, the end, which tells most; nothing in it steers the terminal.
 fn shortened(label: &str) -> String {
     const ROOM: usize = 40;
-    let shown: Vec<char> = output::harmless(label).chars().collect();
+    let shown: Vec<char> = output::one_line(label).chars().collect();
     match shown.len().checked_sub(ROOM) {
         Some(over) if over > 0 => format!("..{}", shown[over + 2..].iter().collect::<String>()),
         _ => shown.into_iter().collect(),
