@@ -162,7 +162,7 @@ impl std::error::Error for NoKernel {}
 /// The era and overrides of `ERA[,part=design]...`.
 ///
 /// # Errors
-/// An unknown era, part or design, or parts that do not go together; the text lists what there is.
+/// An unknown era, part or design, a part given twice, or parts that do not go together; the text lists what there is.
 pub fn parse(text: &str) -> Result<Era, NoKernel> {
     let mut words = text.split(',');
     let name = words.next().unwrap_or_default();
@@ -170,6 +170,7 @@ pub fn parse(text: &str) -> Result<Era, NoKernel> {
         let names: Vec<&str> = ERAS.iter().map(|era| era.name).collect();
         NoKernel(format!("there is no era '{name}'; there are: {}", names.join(", ")))
     })?;
+    let mut chosen = Vec::new();
     for word in words {
         let Some((part, design)) = word.split_once('=') else {
             return Err(NoKernel(format!("'{word}': write part=design")));
@@ -187,6 +188,10 @@ pub fn parse(text: &str) -> Result<Era, NoKernel> {
             let names = names.join(", ");
             return Err(NoKernel(format!("{part} has no design '{design}'; there are: {names}")));
         };
+        if chosen.contains(&part) {
+            return Err(NoKernel(format!("{part} is given twice; a kernel has one design of it")));
+        }
+        chosen.push(part);
         era.parts.set(part, info.name);
     }
     if era.parts.write_count == "none" && era.parts.file_list == "none" {
@@ -225,6 +230,7 @@ mod tests {
             "linux-2.6.7,fd=rcu",
             "linux-2.6.7,fd_table=x",
             "linux-2.6.7,file_list=none",
+            "linux-2.6.7,fd_table=rcu,fd_table=kref",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
