@@ -192,7 +192,7 @@ fn users_grow_until_the_last_or_the_crossover() {
 
 #[test]
 fn what_is_no_fixed_work_is_a_mistake_in_words() {
-    let table: [(&[&str], &str); 10] = [
+    let table: [(&[&str], &str); 11] = [
         (&["open_close", "--threads", "4"], "--threads is an option of tiobench"),
         (&["--mix", "disk"], "--mix is an option of aim7"),
         (&["open_close", "--runs", "3"], "see --rounds"),
@@ -202,6 +202,7 @@ fn what_is_no_fixed_work_is_a_mistake_in_words() {
         (&["aim7", "--mix", "discs"], "one of custom, all_tests"),
         (&["tiobench", "--size", "1K", "--block", "4K"], "less than one block"),
         (&["tiobench", "--slice", "5ms"], "its work is fixed"),
+        (&["tiobench", "--time", "5s"], "less work, make it shorter"),
         (&["tiobench", "--threads", "2", "--tasks", "2"], "give one of them"),
     ];
     for (args, says) in table {
@@ -235,6 +236,7 @@ fn two_targets_are_compared_by_runs_in_turn() {
     for (more, says) in [
         (&["tiobench", "open_close"][..], "is compared alone"),
         (&["tiobench", "--slice", "5ms"], "its work is fixed"),
+        (&["aim7", "--time", "5s"], "its work is fixed"),
         (&["aim7", "--mode", "process,thread"], "in one --mode at a time"),
         (&["tiobench:size=1K,block=4K"], "less than one block"),
     ] {

@@ -158,9 +158,9 @@ pub(crate) struct MeasureArgs {
     #[arg(value_parser = PossibleValuesParser::new(Pin::ALL.map(Pin::name)).map(pin))]
     pub(crate) pin: Option<Pin>,
 
-    /// Budget of the whole command, shared by everything that was asked for
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, allow_hyphen_values = true)]
-    pub(crate) time: Duration,
+    /// Budget of the whole command, shared by everything that was asked for [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
+    pub(crate) time: Option<Duration>,
 
     /// Stop as soon as every 95 % interval is this narrow (to either side)
     #[arg(long, value_name = "PERCENT", value_parser = percent)]

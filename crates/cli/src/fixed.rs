@@ -169,12 +169,10 @@ pub(crate) fn asked(args: &RunArgs) -> Result<Option<Selected>, Usage> {
         }
     }
     let measure = &args.measure;
-    let of_loops =
-        [("--slice", measure.slice.is_some()), ("--precision", measure.precision.is_some())];
-    if let Some((option, _)) = of_loops.iter().find(|(_, is_given)| *is_given) {
-        return Err(Usage(format!(
-            "{option} does not apply to {name}: its work is fixed, not its time"
-        )));
+    refuse_times(measure, name)?;
+    if measure.precision.is_some() {
+        let what = format!("--precision does not apply to {name}: give it more --runs");
+        return Err(Usage(what));
     }
     let counts =
         [measure.tasks.is_some(), args.fixed.threads.is_some(), args.fixed.users.is_some()];
@@ -187,6 +185,18 @@ pub(crate) fn asked(args: &RunArgs) -> Result<Option<Selected>, Usage> {
         return Err(Usage("--runs and --rounds say the same: give one of them".into()));
     }
     args.fixed.put_into(workload).map(Some)
+}
+
+/// # Errors
+/// How long it is to take was given.
+fn refuse_times(measure: &MeasureArgs, name: &str) -> Result<(), Usage> {
+    let given = [("--slice", measure.slice.is_some()), ("--time", measure.time.is_some())];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Usage(format!(
+            "{option} does not apply to {name}: its work is fixed, not its time; fewer runs or tasks, or less work, make it shorter"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// What runs of fixed work have in common, whoever asks for them.
@@ -313,10 +323,7 @@ pub(crate) fn compared(
              --save NAME, and compare the two names"
         )));
     }
-    if args.measure.slice.is_some() {
-        let what = format!("--slice does not apply to {name}: its work is fixed, not its time");
-        return Err(Usage(what));
-    }
+    refuse_times(&args.measure, name)?;
     phased::check(workload).map_err(|problem| Usage(format!("{name}: {problem}")))?;
     Ok(Some(workload.clone()))
 }

@@ -10,8 +10,11 @@ use harness::machine::affinity;
 use harness::machine::topology::Pin;
 use harness::{CurveRequest, Interrupt, Locks, Measured, Plan, Request, Sides, Target};
 use results::Run;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use vfs_api::{Selected, TaskMode};
+
+/// The budget of a command that names none: long enough for intervals below a per cent on a quiet machine.
+const TIME: Duration = Duration::from_secs(10);
 
 /// What a run gave.
 pub(crate) struct Done {
@@ -114,7 +117,8 @@ fn request(
         Some(counts) => counts.resolve(cpus).map_err(Usage)?,
         None => default_counts(cpus),
     };
-    if args.slice.is_some_and(|slice| slice > args.time) && args.rounds.is_none() {
+    let time = args.time.unwrap_or(TIME);
+    if args.slice.is_some_and(|slice| slice > time) && args.rounds.is_none() {
         let what = "--slice is longer than --time, the budget of the whole command";
         return Err(Usage(what.into()).into());
     }
@@ -123,7 +127,7 @@ fn request(
         curves,
         tasks,
         pin: args.pin.unwrap_or(Pin::Cores),
-        time: args.time,
+        time,
         slice: args.slice,
         precision: args.precision,
         rounds: args.rounds,
