@@ -389,6 +389,9 @@ fn history_shows_runs_in_order_and_the_level_that_changed() {
     let text = place.ask(&["history"]).exits(0).stdout;
     assert!(text.contains("nightly@9"), "{text}");
     assert!(place.ask(&["history", "fstat"]).exits(0).stdout.contains("no stored run"));
+    assert!(
+        place.ask(&["history", "nope"]).exits(2).stderr.contains("no workload and no stored run")
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `vfscale history`: stored runs in order of time, with their trend.
 
 use crate::Exit;
-use crate::args::{HistoryArgs, ListFormat};
+use crate::args::{HistoryArgs, ListFormat, Usage};
 use crate::output;
 use crate::runs;
 use results::{History, HistoryRun, LevelChange, Series};
@@ -17,8 +17,16 @@ pub(crate) fn history(args: &HistoryArgs) -> anyhow::Result<Exit> {
     }
     for workload in &args.workloads {
         // By any of its names; one that is not ours may be an imported one.
-        let name = workloads::find(workload).map_or(workload.clone(), |known| known.to_string());
-        rows.extend(store.history(Some(&name))?);
+        let known = workloads::find(workload);
+        let name = known.as_ref().map_or(workload.clone(), |known| known.to_string());
+        let found = store.history(Some(&name))?;
+        if found.is_empty() && known.is_err() {
+            return Err(Usage(format!(
+                "no workload and no stored run is called {workload}: vfscale list workloads, or vfscale history without a name"
+            ))
+            .into());
+        }
+        rows.extend(found);
     }
     let history = History { schema: History::SCHEMA.into(), series: series(&store, rows)? };
     output::print(&match args.format {
