@@ -196,13 +196,14 @@ fn a_command_that_hangs_is_killed_at_the_second_ctrl_c() {
     let log = temp_dir();
     let log = log.path().join("log").display().to_string();
     let target = on(dir.path());
-    // Hangs when it is carried out for the third time.
-    let hang = format!("echo b >> {log}; [ $(grep -c b {log}) -lt 3 ] || sleep 1000");
+    // Hangs once the warm-up is over for certain, so that there is something to show.
+    const GOOD: usize = 40;
+    let hang = format!("echo b >> {log}; [ $(grep -c b {log}) -lt {GOOD} ] || sleep 1000");
     let before = format!("echo a >> {log}");
     let args = ["compare", &target, "fstat", "--time", "20s", "--slice", "5ms", "--tasks", "1"];
     let states = ["--before-cmd", &before, "--after-cmd", &hang];
     let running = Running::start(&mut vfscale(&[&args[..], &states].concat()));
-    let hangs = || fs::read_to_string(&log).is_ok_and(|log| log.matches('b').count() == 3);
+    let hangs = || fs::read_to_string(&log).is_ok_and(|log| log.matches('b').count() == GOOD);
     assert!(wait_until(Duration::from_secs(20), hangs), "{}", running.stderr());
     running.signal(Signal::INT);
     // Two signals at once would be one.
