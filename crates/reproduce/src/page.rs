@@ -4,7 +4,7 @@ use crate::calibrate::{Calibration, bisect};
 use crate::measure::{Measurements, Value};
 use crate::published::{CurveSpec, Error, Figure, Point, Published, Ratio};
 use crate::shape;
-use crate::simulation::{HUGE, Simulated, Simulation, Stop};
+use crate::simulation::{Simulated, Simulation, Stop};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -87,7 +87,7 @@ pub struct Predicted {
     pub mark: Mark,
     /// How far it is off what was published, a share of it; 0 within its range.
     pub error: f64,
-    /// With all latencies a tenth less, and a tenth more; none where that would take too long.
+    /// With all latencies a tenth less, and a tenth more; none where it was interrupted before.
     pub sensitivity: Option<[f64; 2]>,
     /// How far apart seeds are, a share; none of one seed.
     pub spread: Option<f64>,
@@ -324,9 +324,7 @@ impl Maker<'_> {
     fn simulate(&mut self) -> Result<(), Halt> {
         let points = self.data.all_points();
         let pairs = points.iter().flat_map(|point| LATENCIES.map(|factor| (point, factor)));
-        // Thousands of CPUs take long enough once.
-        let once = |(point, factor): &(&Point, f64)| point.tasks <= HUGE || *factor == 1.0;
-        let mut pairs: Vec<(&Point, f64)> = pairs.filter(once).collect();
+        let mut pairs: Vec<(&Point, f64)> = pairs.collect();
         // What a page cannot do without first; and the longest first, so that no CPU of the host is left alone with one at the
         // end.
         pairs.sort_by_key(|(point, factor)| (*factor != 1.0, std::cmp::Reverse(point.tasks)));

@@ -70,7 +70,7 @@ pub struct Simulator {
 /// More tasks than this are simulated with two seeds at most, ...
 const MANY: usize = 128;
 /// ... and more than this with one.
-pub(crate) const HUGE: usize = 1500;
+const HUGE: usize = 1500;
 
 /// Operations of a run before it counts: caches are warm then, and queues as long as they get.
 fn warm_up_ops(tasks: u64) -> u64 {
